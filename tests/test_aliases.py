@@ -23,7 +23,8 @@ CHANGES = "abs_ exp_ neg_ sqrt_ zero_"
 CHANGES_BY = "add_ sub_ subtract_ mul_ multiply_ div_ divide_ pow_ copy_"
 
 #: Calls that mean the same in PyTorch: `x` and `y` are positive and of shape (3, 4), `v` and `w` of
-#: shape (4,), `i` indices, `m` bools, `k` integers, `z` of shape (1, 3, 1).
+#: shape (4,), `i` indices, `p` indices that differ
+#: along both axes, `m` bools, `k` integers, `z` of shape (1, 3, 1).
 CALLS = [
     *[f"x.{name}()" for name in UNARY.split()],
     *[f"x.{name}(y)" for name in BINARY.split()],
@@ -148,6 +149,129 @@ CALLS = [
     "x.gather(0, i)",
     "x.gather(1, i)",
     "x.gather(dim=-1, index=i[:1])",
+    # with factors and roundings
+    "x.add(y, alpha=2)",
+    "x.add(2.0, alpha=0.5)",
+    "x.sub(w, alpha=-1.5)",
+    "x.subtract(other=y, alpha=3)",
+    "k.add(k, alpha=2)",
+    "x.clone().add_(y, alpha=0.25)",
+    "x.clone().sub_(1, alpha=2)",
+    "x.clone().subtract_(w, alpha=2)",
+    *[
+        f"{a}.div({b}, rounding_mode='{mode}')"
+        for mode in ("floor", "trunc")
+        for a, b in (("(x - 1)", "y"), ("(x * 9 - 4)", "2.0"), ("(k - 2)", "2"), ("(2 - k)", "-2"))
+    ],
+    "x.divide(y, rounding_mode=None)",
+    "(x * 9).div_(2, rounding_mode='floor')",
+    "(x * -9).divide_(y, rounding_mode='trunc')",
+    "(x - 0.5).fmod(y)",
+    "(x * -9).fmod(2)",
+    "(k - 2).fmod(2)",
+    "(x * 9 - 5).frac()",
+    "x.clone().fmod_(0.25)",
+    "x.clamp_min(0.5)",
+    "x.clamp_max(max=0.5)",
+    "x.clone().clamp_min_(0.5)",
+    "x.clone().clamp_max_(0.5)",
+    "x.erf()",
+    "x.lerp(y, 0.25)",
+    "x.lerp(y, 0.75)",
+    "x.lerp(y, x)",
+    "x.lerp(end=w, weight=y)",
+    "x.clone().lerp_(y, 0.25)",
+    "x.addcmul(x, y)",
+    "x.addcmul(x, w, value=2)",
+    "x.addcdiv(x, y, value=-0.5)",
+    "x.clone().addcmul_(x, y, value=2)",
+    "x.clone().addcdiv_(x, y)",
+    "x.addmm(x[:, :3], x)",
+    "v.addmm(x[:, :3], x, beta=0.5, alpha=2)",
+    "v.addmm(x[:, :3], x, beta=0)",
+    "x.clone().addmm_(x[:, :3], x, alpha=-1)",
+    "z.baddbmm(x.view(2, 3, 2), x.view(2, 2, 3), beta=2)",
+    "x.where(m, float('nan')).nan_to_num()",
+    "x.where(m, float('inf')).nan_to_num(1.0, 2.0, -3.0)",
+    "x.where(m, float('-inf')).nan_to_num_(neginf=-3.0, posinf=4.0)",
+    # parts
+    "x.split(2)",
+    "x.split(3, 1)",
+    "x.split([1, 0, 3], dim=1)",
+    "x.split(split_size=4, dim=-1)",
+    "x[:0].split(2)",
+    "x.chunk(2)",
+    "x.chunk(3, dim=1)",
+    "x[:0].chunk(2)",
+    "x.tensor_split(3, 1)",
+    "x.tensor_split((1, 3), dim=1)",
+    "x.tensor_split([2, 9])",
+    "x.tensor_split([-1])",
+    "x.narrow(1, 1, 2)",
+    "x.narrow(0, -2, 1)",
+    "x.narrow(dim=0, start=3, length=0)",
+    "x.unfold(1, 2, 1)",
+    "x.unfold(0, 2, 2)",
+    "v.unfold(0, 3, 1)",
+    "x.unfold(-1, 0, 2)",
+    "x.unfold(dimension=1, size=4, step=3)",
+    "x.masked_select(m)",
+    "x.masked_select(v > 0.5)",
+    "x.fliplr()",
+    "x.flipud()",
+    "x.rot90()",
+    "x.rot90(2)",
+    "x.rot90(-1)",
+    "z.rot90(1, [2, 1])",
+    "z.rot90(k=4, dims=(0, 1))",
+    # writes at indices
+    "x.scatter(0, p, y[:2])",
+    "x.scatter(0, p, y)",
+    "x.scatter(1, p, 2.0)",
+    "x.scatter(dim=0, index=p[:1], value=-1.0)",
+    "x.scatter_add(0, i, y)",
+    "x.scatter_add(dim=1, index=i, src=y)",
+    "x.index_add(0, k[:3], x)",
+    "x.index_add(1, k, y, alpha=2)",
+    "x.index_copy(0, k[:2], x[1:])",
+    "x.index_copy(dim=1, index=k[1:3], source=y[:, :2])",
+    "x.index_fill(0, k, 2.0)",
+    "x.index_fill(1, k[:2], -1)",
+    "x.clone().scatter_(0, p, x[1:, 1:])",
+    "x.clone().scatter_(1, p, value=3.0)",
+    "x.clone().scatter_add_(0, i, x[1:, 1:])",
+    "x.clone().index_add_(0, k[:3], x, alpha=0.5)",
+    "x.clone().index_copy_(0, k[:2], x[1:])",
+    "x.clone().index_fill_(1, k[:2], 7)",
+    "(x * 1).narrow(0, 1, 2).mul_(2)",
+    "x.topk(2)",
+    "x.topk(2, 0, False)",
+    "x.topk(k=1, dim=1, sorted=True)",
+    "x.isclose(y)",
+    "x.isclose(x + 1e-7, atol=1e-3)",
+    "x.allclose(x)",
+    "k.bincount()",
+    "k.bincount(w, 5)",
+    "k.bincount(minlength=2)",
+    "x.cov()",
+    "x.cov(correction=0, fweights=k + 1)",
+    "v.cov()",
+    "x.corrcoef()",
+    "x.allclose(y, 0.0, 10.0)",
+    "x.softmax(1, dtype=w.dtype)",
+    "k.softmax(0, dtype=x.dtype)",
+    "k.log_softmax(dim=0, dtype=x.dtype)",
+    # dtypes and devices
+    "k.byte()",
+    "x.half()",
+    "k.short()",
+    "x.to(k)",
+    "k.to(x.dtype)",
+    "k.to(x)",
+    "k.to(x.device, x.dtype)",
+    "k.to(x.device, x.dtype, True)",
+    "x.to('cpu', non_blocking=True)",
+    "x.to(x.dtype, copy=True)",
     "x.new_zeros(2, 3)",
     "x.new_ones((2, 3))",
     "k.new_full((2,), 7)",
@@ -173,6 +297,7 @@ def inputs(make: Any) -> dict[str, Any]:
     return tensors | {
         "i": make(rng.integers(0, 3, (2, 3)), False),
         "m": make(rng.uniform(size=(3, 4)) > 0.5, False),
+        "p": make(np.asarray([[0, 2, 1], [2, 0, 2]]), False),
     }
 
 
@@ -204,7 +329,7 @@ def test_method_of_a_pytorch_name_has_the_result_of_pytorch(call: str, torch: An
 def test_every_alias_is_in_the_table_and_runs() -> None:
     called = {name for call in CALLS for name in re.findall(r"\.(\w+)\(", call)}
     public = {name for name in METHODS if not name.startswith("_")}
-    assert public - called == {"cuda"}
+    assert public - called == {"cuda", "bernoulli"}
     for call in CALLS:
         run(call)
 
@@ -214,14 +339,27 @@ def test_every_alias_is_in_the_table_and_runs() -> None:
 )
 def test_methods_in_place_change_and_return_the_tensor(name: str) -> None:
     arguments: Any = {
+        "addcdiv_": (xgrad.ones(2), xgrad.ones(2)),
+        "addcmul_": (xgrad.ones(2), xgrad.ones(2)),
+        "clamp_max_": (1,),
+        "clamp_min_": (5,),
+        "index_add_": (0, xgrad.asarray([1]), xgrad.ones(1)),
+        "index_copy_": (0, xgrad.asarray([1]), xgrad.ones(1)),
+        "index_fill_": (0, xgrad.asarray([1]), 2),
+        "lerp_": (xgrad.ones(2), 0.5),
         "masked_fill_": (xgrad.asarray([True, False]), 2.0),
+        "scatter_": (0, xgrad.asarray([1]), 2),
+        "scatter_add_": (0, xgrad.asarray([1]), xgrad.ones(1)),
         "clamp_": (0, 1),
         "clip_": (0, 1),
     }
-    others = () if name in CHANGES.split() else arguments.get(name, (2,))
+    others = () if name in [*CHANGES.split(), "nan_to_num_"] else arguments.get(name, (2,))
+    if name == "addmm_":
+        assert xgrad.ones((2, 2)).addmm_(xgrad.ones((2, 1)), xgrad.ones((1, 2))).tolist()[0][0] == 2
+        return
     x = xgrad.asarray([4.0, 9.0])
     assert getattr(x, name)(*others) is x
-    assert x.tolist() != [4.0, 9.0] or name == "abs_"
+    assert x.tolist() != [4.0, 9.0] or name in ("abs_", "nan_to_num_")
     with pytest.raises(RuntimeError, match="leaf that requires a gradient"):
         getattr(xgrad.ones(2, requires_grad=True), name)(*others)
 

@@ -65,6 +65,8 @@ PYTORCH_IS_OFF = {
     "special.pseudo_huber": ((1,), "the parity case is a composition, and each op rounds"),
     "special.exprel": ((1,), "the parity case is a composition, and each op rounds"),
     "logcumsumexp": ((500,), "its gradient cancels"),
+    "corrcoef": ((1, 500), "each op rounds, and squares overflow"),
+    "addcdiv": ((500,), "its gradient is rounded before the sum"),
     "gradient on a grid": ((500,), "products of distances overflow"),
 }
 #: Ops whose products and intermediate results stay in float16 on a device that is fast in it, as in

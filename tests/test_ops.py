@@ -163,6 +163,8 @@ CREATION = {
     "arange",
     "linspace",
     "eye",
+    "tril_indices",
+    "triu_indices",
 }
 OF_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 

@@ -96,9 +96,12 @@ def test_axis_by_position_shows_the_line_to_write(label: str, function: Any) -> 
     with pytest.raises(TypeError) as caught:
         function(*args, 0)
     line = str(caught.value).partition(": write ")[2]
-    # an FFT has its length before the axis, in PyTorch, too
-    option = "n" if label.startswith("xgrad.fft") and "n=0" in line else "axis"
+    # an FFT has its length before the axis, and an integral its points, in PyTorch, too
     name = label.rpartition(".")[2]
+    first = "x" if name == "trapezoid" else "n"
+    option = (
+        first if label.startswith(("xgrad.fft", "xgrad.trap")) and f"{first}=0" in line else "axis"
+    )
     assert line.startswith(f"{name}({each[0].name}") and f", {option}=0" in line
 
 

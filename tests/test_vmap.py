@@ -22,6 +22,7 @@ from xgrad.transforms import batching_rules
 #: Ops with shapes, or a choice of algorithm, that depend on values; and writes through views.
 REFUSED = {
     "allclose",
+    "bincount",
     "expm",
     "nonzero",
     "put",

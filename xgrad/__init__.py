@@ -61,6 +61,7 @@ _providers.register(
     numpy_protocol="xgrad.numpy_protocol",
     precision="xgrad.ops.precision",
     recomputation="xgrad.transforms.recomputation",
+    special="xgrad.special",
     softmaxes="xgrad.ops.softmaxes",
     standard_2024_12="xgrad.standard_2024_12",
     writing=ops.writing,
@@ -91,16 +92,24 @@ if _typing.TYPE_CHECKING:
     from xgrad.namespace_info import __array_namespace_info__ as __array_namespace_info__
     from xgrad.ops.comparing import *
     from xgrad.ops.contractions import *
+    from xgrad.ops.covariance import *
     from xgrad.ops.diagonals import *
     from xgrad.ops.differences import *
+    from xgrad.ops.distances import *
     from xgrad.ops.dlpack import *
     from xgrad.ops.encoding import *
+    from xgrad.ops.histograms import *
+    from xgrad.ops.integration import *
     from xgrad.ops.matrix_products import kron as kron
     from xgrad.ops.matrix_products import outer as outer
+    from xgrad.ops.nonfinite import *
     from xgrad.ops.padding import *
+    from xgrad.ops.quantiles import *
+    from xgrad.ops.remainders import *
     from xgrad.ops.scans import *
     from xgrad.ops.selection import *
     from xgrad.ops.sets import *
+    from xgrad.ops.triangle_indices import *
     from xgrad.random import manual_seed as manual_seed
     from xgrad.serialization import *
     from xgrad.transforms import *
@@ -134,15 +143,23 @@ _FUNCTIONS = {
     "diagnostics.memory": ("memory_held",),
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
+    "ops.covariance": ("corrcoef", "cov"),
     "ops.diagonals": ("diag", "diagonal"),
     "ops.differences": ("diff", "gradient"),
+    "ops.distances": ("cdist",),
     "ops.dlpack": ("from_dlpack",),
     "ops.encoding": ("one_hot",),
+    "ops.nonfinite": ("nan_to_num", "nanmean", "nansum"),
+    "ops.histograms": ("bincount", "histogram"),
+    "ops.integration": ("trapezoid",),
     "ops.padding": ("pad",),
+    "ops.quantiles": ("median", "nanmedian", "quantile"),
+    "ops.remainders": ("fmod",),
     "ops.matrix_products": ("kron", "outer"),
     "ops.scans": ("cummax", "cummin", "logcumsumexp"),
     "ops.selection": ("partition", "topk"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    "ops.triangle_indices": ("tril_indices", "triu_indices"),
     "backend.threads": ("get_num_threads", "set_num_threads"),
     "random": ("manual_seed",),
     "serialization": ("load", "save"),

@@ -33,6 +33,8 @@ REFUSED = {
     "unique_counts": "the shape of what unique_counts returns depends on values",
     "unique_inverse": "the shape of what unique_all returns depends on values",
     "allclose": "the value of a tensor is read",
+    "bincount": "the value of a tensor is read",
+    "bincount of weights": "the value of a tensor is read",
     "expm": "the value of a tensor is read",  # how often to square
     "sqrtm": "the value of a tensor is read",  # whether the iteration has converged
 }

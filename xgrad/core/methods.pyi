@@ -1,6 +1,6 @@
 """Declarations of the methods that are ops, for type checkers and editors: see `methods.py`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from xgrad.backend.device import Device
@@ -125,7 +125,9 @@ class Methods:
         """Return the standard deviation over axes, or over all: see `xgrad.std`."""
     def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
         """Return the sum over axes, or over all: see `xgrad.sum`."""
-    def to(self, device: str | Device | None = None, *, dtype: Any = None) -> Tensor:
+    def to(
+        self, device: Any = None, dtype: Any = None, non_blocking: bool = False, copy: bool = False
+    ) -> Tensor:
         """Return this tensor on another device, in another dtype, or both; differentiable."""
     def to_device(self, device: str | Device, /, *, stream: Any = None) -> Tensor:
         """Return this tensor on another device: the standard's name for `to`."""
@@ -191,8 +193,8 @@ class Methods:
         """Return the tangent."""
     def trunc(self, /) -> Tensor:
         """Round towards zero."""
-    def add(self, x2: Any, /) -> Tensor:
-        """Add element by element; for two boolean inputs, logical OR, as in NumPy and PyTorch."""
+    def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Add `other`, times the number `alpha`: see `xgrad.add`."""
     def atan2(self, x2: Any, /) -> Tensor:
         """Return the angle of the point (x2, x1), from -pi to pi."""
     def bitwise_and(self, x2: Any, /) -> Tensor:
@@ -203,8 +205,8 @@ class Methods:
         """Return the bitwise XOR; for bools, the logical XOR."""
     def copysign(self, x2: Any, /) -> Tensor:
         """Return the magnitude of `x1` with the sign of `x2`."""
-    def divide(self, x2: Any, /) -> Tensor:
-        """Divide `x1` by `x2`."""
+    def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Divide, and round the quotient down ("floor"), towards zero ("trunc") or not at all."""
     def floor_divide(self, x2: Any, /) -> Tensor:
         """Divide `x1` by `x2` and round towards minus infinity."""
     def greater(self, x2: Any, /) -> Tensor:
@@ -237,8 +239,8 @@ class Methods:
         """Raise `x1` to the power of `x2`."""
     def remainder(self, x2: Any, /) -> Tensor:
         """Return the remainder of `floor_divide`, with the sign of the divisor."""
-    def subtract(self, x2: Any, /) -> Tensor:
-        """Subtract `x2` from `x1`."""
+    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Subtract `other`, times the number `alpha`: see `xgrad.subtract`."""
     def matmul(self, x2: Any, /) -> Tensor:
         """Return the matrix product."""
     def absolute(self, /) -> Tensor:
@@ -247,8 +249,8 @@ class Methods:
         """Invert every bit; for bools, return the logical NOT."""
     def neg(self, /) -> Tensor:
         """Negate each element."""
-    def div(self, x2: Any, /) -> Tensor:
-        """Divide `x1` by `x2`."""
+    def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Divide, and round the quotient down ("floor"), towards zero ("trunc") or not at all."""
     def true_divide(self, x2: Any, /) -> Tensor:
         """Divide `x1` by `x2`."""
     def eq(self, other: Any, /) -> Tensor:
@@ -265,8 +267,8 @@ class Methods:
         """Return whether elements differ."""
     def mul(self, x2: Any, /) -> Tensor:
         """Multiply element by element."""
-    def sub(self, x2: Any, /) -> Tensor:
-        """Subtract `x2` from `x1`."""
+    def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Subtract `other`, times the number `alpha`: see `xgrad.subtract`."""
     def mm(self, x2: Any, /) -> Tensor:
         """Return the matrix product."""
     def bmm(self, x2: Any, /) -> Tensor:
@@ -301,7 +303,7 @@ class Methods:
         """Return this tensor with the elements along axes in reverse order."""
     def index_select(self, dim: int, index: Any) -> Tensor:
         """Return the elements at `index` along an axis: see `xgrad.take`."""
-    def log_softmax(self, dim: int) -> Tensor:
+    def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
         """Return the logarithm of `softmax` along an axis."""
     def logsumexp(self, dim: Dim, keepdim: bool = False) -> Tensor:
         """Return the logarithm of the sum of exponentials over axes: see `xgrad.logsumexp`."""
@@ -311,7 +313,7 @@ class Methods:
         """Return this tensor with each element repeated: see `xgrad.repeat`."""
     def roll(self, shifts: Any, dims: Dim = None) -> Tensor:
         """Return this tensor with its elements shifted along axes, around the end."""
-    def softmax(self, dim: int) -> Tensor:
+    def softmax(self, dim: int, dtype: Any = None) -> Tensor:
         """Return exponentials divided by their sum along an axis."""
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """Return the slices along an axis: see `xgrad.unstack`."""
@@ -351,7 +353,7 @@ class Methods:
         """Return a copy of this tensor; differentiable."""
     def contiguous(self) -> Tensor:
         """Return this tensor, or a copy in row order if it is a view in another order."""
-    def cuda(self, device: Any = None) -> Tensor:
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
         """Return this tensor on a GPU, by default the current one."""
     def dim(self) -> int:
         """Return the number of axes."""
@@ -381,12 +383,12 @@ class Methods:
         """Give every element the value 0, and return this tensor."""
     def abs_(self) -> Tensor:
         """Give each element its absolute value, and return it."""
-    def add_(self, other: Any) -> Tensor:
-        """Add to this tensor, and return it."""
+    def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Add `other`, times the number `alpha`, to this tensor, and return it."""
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
         """Limit the elements to at least `min` and at most `max`, and return it."""
-    def div_(self, other: Any) -> Tensor:
-        """Divide this tensor, and return it."""
+    def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Divide this tensor, round the quotient as `div` does, and return it."""
     def exp_(self) -> Tensor:
         """Give each element its exponential, and return it."""
     def mul_(self, other: Any) -> Tensor:
@@ -397,8 +399,8 @@ class Methods:
         """Raise this tensor to a power, and return it."""
     def sqrt_(self) -> Tensor:
         """Give each element its square root, and return it."""
-    def sub_(self, other: Any) -> Tensor:
-        """Subtract from this tensor, and return it."""
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Subtract `other`, times the number `alpha`, from this tensor, and return it."""
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
@@ -407,12 +409,120 @@ class Methods:
         """Return this tensor with two axes exchanged."""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
         """Limit the elements to at least `min` and at most `max`, and return it."""
-    def divide_(self, other: Any) -> Tensor:
-        """Divide this tensor, and return it."""
+    def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Divide this tensor, round the quotient as `div` does, and return it."""
     def multiply_(self, other: Any) -> Tensor:
         """Multiply this tensor, and return it."""
-    def subtract_(self, other: Any) -> Tensor:
-        """Subtract from this tensor, and return it."""
+    def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Subtract `other`, times the number `alpha`, from this tensor, and return it."""
+    def clamp_min(self, min: Any) -> Tensor:
+        """Return the elements, limited to at least `min`."""
+    def clamp_max(self, max: Any) -> Tensor:
+        """Return the elements, limited to at most `max`."""
+    def erf(self) -> Tensor:
+        """Return the error function: see `xgrad.special.erf`."""
+    def frac(self) -> Tensor:
+        """Return the part behind the decimal point, with the sign of the element."""
+    def lerp(self, end: Any, weight: Any) -> Tensor:
+        """Return this tensor plus `weight` times its difference from `end`."""
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """Add the product of two tensors, times a number."""
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """Add the quotient of two tensors, times a number."""
+    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """Return `beta` times this tensor plus `alpha` times a product of matrices."""
+    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """Return `beta` times this tensor plus `alpha` times products of a batch of matrices."""
+    def fmod(self, other: Any) -> Tensor:
+        """Return the remainder of a division, with the sign of this tensor: see `xgrad.fmod`."""
+    def nan_to_num(
+        self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+    ) -> Tensor:
+        """Return this tensor with numbers for NaNs and infinities: see `xgrad.nan_to_num`."""
+    def topk(
+        self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Return the `k` largest elements along an axis and their indices: see `xgrad.topk`."""
+    def isclose(
+        self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Tensor:
+        """Return whether elements are equal within a tolerance: see `xgrad.isclose`."""
+    def allclose(
+        self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> bool:
+        """Return whether all elements are equal within a tolerance: see `xgrad.allclose`."""
+    def bincount(self, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+        """Return how often each integer occurs: see `xgrad.bincount`."""
+    def cov(self, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+        """Return the covariance matrix of variables, one a row: see `xgrad.cov`."""
+    def corrcoef(self) -> Tensor:
+        """Return the matrix of correlation coefficients of variables: see `xgrad.corrcoef`."""
+    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Return views of parts along an axis, of one length but for the last, or of given ones."""
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """Return views of up to `chunks` parts along an axis, of one length but for the last."""
+    def tensor_split(
+        self, indices_or_sections: int | Sequence[int], dim: int = 0
+    ) -> tuple[Tensor, ...]:
+        """Return views of parts along an axis: nearly equal ones, or split at indices."""
+    def narrow(self, dim: int, start: int, length: int) -> Tensor:
+        """Return a view of `length` elements along an axis, from `start` on."""
+    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
+        """Return the windows that slide along an axis, as a new last axis; a copy, not a view."""
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """Return the elements where `mask` is True, as a vector."""
+    def scatter(self, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
+        """Return a copy with elements of `src`, or one number, at indices along an axis."""
+    def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        """Return a copy with elements of `src` added at indices along an axis."""
+    def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+        """Return a copy with slices of `source`, times `alpha`, added at indices along an axis."""
+    def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        """Return a copy with slices of `source` at indices along an axis."""
+    def index_fill(self, dim: int, index: Tensor, value: Any) -> Tensor:
+        """Return a copy with a number in the slices at indices along an axis."""
+    def scatter_(self, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
+        """Write elements of `src`, or a number, at indices along an axis; return this tensor."""
+    def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        """Add elements of `src` at indices along an axis, and return this tensor."""
+    def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+        """Add slices of `source`, times `alpha`, at indices along an axis; return this tensor."""
+    def index_copy_(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        """Write slices of `source` at indices along an axis, and return this tensor."""
+    def index_fill_(self, dim: int, index: Tensor, value: Any) -> Tensor:
+        """Write a number to the slices at indices along an axis, and return this tensor."""
+    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """Add the product of two tensors, times a number, to this tensor, and return it."""
+    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """Add the quotient of two tensors, times a number, to this tensor, and return it."""
+    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """Give this tensor the value of `addmm`, and return it."""
+    def clamp_min_(self, min: Any) -> Tensor:
+        """Limit the elements to at least `min`, and return this tensor."""
+    def clamp_max_(self, max: Any) -> Tensor:
+        """Limit the elements to at most `max`, and return this tensor."""
+    def fmod_(self, other: Any) -> Tensor:
+        """Give this tensor the value of `fmod`, and return it."""
+    def lerp_(self, end: Any, weight: Any) -> Tensor:
+        """Add `weight` times the difference from `end` to this tensor, and return it."""
+    def nan_to_num_(
+        self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+    ) -> Tensor:
+        """Give NaNs and infinities of this tensor numbers, and return it."""
+    def fliplr(self) -> Tensor:
+        """Return this tensor with its second axis in reverse order."""
+    def flipud(self) -> Tensor:
+        """Return this tensor with its first axis in reverse order."""
+    def rot90(self, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+        """Return this tensor turned `k` times by 90 degrees, from the first axis to the second."""
+    def byte(self) -> Tensor:
+        """Return this tensor as `xgrad.uint8`."""
+    def half(self) -> Tensor:
+        """Return this tensor as `xgrad.float16`."""
+    def short(self) -> Tensor:
+        """Return this tensor as `xgrad.int16`."""
+    def bernoulli(self, p: Any = None, *, generator: Any = None) -> Tensor:
+        """Return random zeros and ones: one with the probabilities of this tensor, or `p`."""
     def bool(self) -> Tensor:
         """Return this tensor as `xgrad.bool`."""
     def double(self) -> Tensor:

@@ -13,7 +13,7 @@ from xgrad.nn.parameter import Parameter
 from xgrad.nn.state_dict import IncompatibleKeys, load_state
 from xgrad.nn.summary import Summary, summarize
 from xgrad.nn.unregistered import warn_of_unregistered
-from xgrad.ops import asarray
+from xgrad.ops import asarray, zeros_like
 from xgrad.support.hints import shown
 
 
@@ -370,10 +370,11 @@ class Module(CallableModule):
             parameter.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self) -> None:
-        """Clear the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients of all parameters, or set them to 0 unless `set_to_none`."""
         for parameter in self.parameters():
-            parameter.grad = None
+            if set_to_none or parameter.grad is not None:
+                parameter.grad = None if set_to_none else zeros_like(parameter._without_history())
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` with each nested module and then with this one, and return this module.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from xgrad.core.arguments import as_number, as_tensor, front_axis
 from xgrad.core.tensor import Tensor
 from xgrad.ops.elementwise import clip
-from xgrad.ops.manipulation import broadcast_arrays
+from xgrad.ops.manipulation import broadcast_arrays, expand_dims
 from xgrad.ops.norms import vector_norm
 from xgrad.ops.precision import upcast, widened
 from xgrad.ops.statistical import sum
 from xgrad.support.hints import explained
+
+__all__ = ["cdist"]
 
 
 @upcast
@@ -91,6 +93,56 @@ def pairwise_distance(
     x1, x2 = widened(as_tensor(op, "x1", x1), as_tensor(op, "x2", x2))
     p, eps = as_number(op, "p", p), as_number(op, "eps", eps)
     return vector_norm(x1 - x2 + eps, axis=-1, keepdims=keepdims, ord=p)
+
+
+@upcast
+@explained
+def cdist(x1: Tensor, x2: Tensor, /, *, p: float = 2.0) -> Tensor:
+    """Return the distances between all pairs of vectors of two sets.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Of shape (..., m, features).
+    x2 : Tensor
+        Of shape (..., n, features); the first axes broadcast.
+    p : float, default 2
+        The order of the norm of differences, 0 or more: see `linalg.vector_norm`.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., m, n).
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or `p` is negative.
+
+    Notes
+    -----
+    Differentiable to any order; the derivative at a distance of 0 is 0. The differences of all
+    pairs are computed, with no loss of digits for close vectors. Like ``torch.cdist``, and SciPy's
+    ``scipy.spatial.distance.cdist`` with the metric "minkowski".
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[0.0, 0.0], [3.0, 4.0]])
+    >>> xgrad.cdist(x, x)
+    Tensor([[0., 5.],
+            [5., 0.]])
+    """
+    x1, x2 = widened(as_tensor("cdist", "x1", x1), as_tensor("cdist", "x2", x2))
+    if as_number("cdist", "p", p) < 0 or p != p:
+        raise ValueError(f"cdist: expected p of 0 or more, got {p}")
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ValueError(
+            "cdist: expected x1 and x2 of shapes (..., m, features) and (..., n, features), got"
+            f" {x1.shape} and {x2.shape}"
+        )
+    differences = expand_dims(x1, axis=-2) - expand_dims(x2, axis=-3)
+    return vector_norm(differences, axis=-1, ord=p)
 
 
 @upcast

@@ -16,6 +16,7 @@ from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, indexing, joining, manipulation, searching, statistical, writing
 from xgrad.ops.matrix_products import matmul
+from xgrad.ops.tensor_conversion import asarray
 from xgrad.ops.tensor_conversion import astype as as_dtype
 from xgrad.ops.tensor_conversion import to_device as on_device
 from xgrad.support.hints import explained, shown
@@ -99,12 +100,35 @@ def _transpose_of_each(self: Tensor) -> Tensor:
     return manipulation.matrix_transpose(self)
 
 
-def to(self: Tensor, device: str | Device | None = None, *, dtype: Any = None) -> Tensor:
-    """Return this tensor on another device, in another dtype, or both; differentiable."""
-    if not isinstance(device, (str, Device, type(None))):  # to(float32), as in PyTorch
+def to(
+    self: Tensor,
+    device: Any = None,
+    dtype: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+) -> Tensor:
+    """Return this tensor on another device, in another dtype, or both; differentiable.
+
+    As in PyTorch, the first argument may be a dtype, or a tensor that has both. `non_blocking` has
+    no effect: transfers are in order with the computation. Without `copy`, the result is this
+    tensor itself where nothing changes.
+    """
+    if isinstance(device, Tensor):
+        if dtype is not None:
+            raise TypeError("to: expected no dtype beside a tensor, whose dtype is taken")
+        device, dtype = device.device, device.dtype
+    elif isinstance(device, int) and not isinstance(device, bool):
+        device = f"cuda:{device}"
+    elif not isinstance(device, (str, Device, type(None))):  # to(float32)
+        if dtype is not None:
+            raise TypeError(f"to: expected a device, or a dtype alone, got {shown(device)}")
         device, dtype = None, device
-    moved = self if device is None else on_device(self, device)
-    return moved if dtype is None else as_dtype(moved, dtype, copy=False)
+    for name, value in (("non_blocking", non_blocking), ("copy", copy)):
+        if not isinstance(value, bool):
+            raise TypeError(f"to: expected a bool for {name}, got {shown(value)}")
+    out = self if device is None else on_device(self, device)
+    out = out if dtype is None else as_dtype(out, dtype, copy=False)
+    return asarray(self, copy=True) if copy and out is self else out
 
 
 def to_device(self: Tensor, device: str | Device, /, *, stream: Any = None) -> Tensor:

@@ -5,10 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.overridable import overridable
-from xgrad.core.dtypes import FLOATING
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING, standard
+from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.ops.tensor_conversion import astype
+from xgrad.support.hints import explained, shown
 
 Axis = int | tuple[int, ...] | None
+
+
+def _cast(op: str, x: Any, dtype: Any) -> Any:
+    """Return the input in a floating dtype, unchanged for None."""
+    if dtype is None:
+        return x
+    if standard(dtype).kind != "f":
+        raise TypeError(f"{op}: expected a floating dtype, got {shown(dtype)}")
+    return astype(as_tensor(op, "x", x), dtype, copy=False)
 
 
 @overridable
@@ -17,7 +30,15 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_softmax_gradient, lowest=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
-def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
+def _softmax(xp: Any, x: Any, /, *, axis: Axis) -> Any:
+    if 0 in x.shape:
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
+    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    return e / xp.sum(e, axis=axis, keepdims=True)
+
+
+@explained
+def softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
     """Return exponentials, scaled to a sum of 1 along axes, without overflow.
 
     Parameters
@@ -26,6 +47,8 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
         Of any shape with at least one axis, which may be empty.
     axis : int, tuple of int or None, default -1
         The axes along which the result sums to 1.
+    dtype : dtype, optional
+        A floating dtype to which `x` is cast before the computation.
 
     Returns
     -------
@@ -38,10 +61,7 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     >>> xgrad.nn.functional.softmax(xgrad.asarray([1e4, 1e4]))
     Tensor([0.5, 0.5])
     """
-    if 0 in x.shape:
-        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
-    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
-    return e / xp.sum(e, axis=axis, keepdims=True)
+    return _softmax(_cast("softmax", x, dtype), axis=axis)
 
 
 @overridable
@@ -50,7 +70,16 @@ def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_log_softmax_gradient, lowest=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
-def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
+def _log_softmax(xp: Any, x: Any, /, *, axis: Axis) -> Any:
+    if 0 in x.shape:
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
+    top = xp.max(x, axis=axis, keepdims=True)
+    x = x - xp.where(xp.isfinite(top), top, 0)  # inf - inf would make everything NaN
+    return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
+
+
+@explained
+def log_softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
     Parameters
@@ -59,6 +88,8 @@ def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
         Of any shape with at least one axis, which may be empty.
     axis : int, tuple of int or None, default -1
         The axes along which probabilities sum to 1.
+    dtype : dtype, optional
+        A floating dtype to which `x` is cast before the computation.
 
     Returns
     -------
@@ -72,8 +103,4 @@ def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     >>> xgrad.nn.functional.log_softmax(xgrad.asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
     """
-    if 0 in x.shape:
-        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
-    top = xp.max(x, axis=axis, keepdims=True)
-    x = x - xp.where(xp.isfinite(top), top, 0)  # inf - inf would make everything NaN
-    return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
+    return _log_softmax(_cast("log_softmax", x, dtype), axis=axis)

@@ -1,6 +1,7 @@
 """Methods of tensors with PyTorch's names, and its names of parameters (`dim`, `keepdim`).
 
-docs/pytorch.md lists the other differences.
+This file has the table of all, and the methods of shapes, dtypes and devices. The others are in the
+files ``torch_*.py`` beside it, by subject; docs/pytorch.md lists the other differences.
 """
 
 from __future__ import annotations
@@ -9,31 +10,29 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from xgrad.backend.recording import check_true
 from xgrad.core import dtypes, providers
-from xgrad.core.arguments import check_tensor, front_axis
+from xgrad.core.arguments import as_int, as_number, check_tensor, front_axis
 from xgrad.core.methods import named
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import layout
 from xgrad.ops import (
     creation,
     elementwise,
-    indexing,
     joining,
     manipulation,
     matrix_products,
-    searching,
     statistical,
     tensor_conversion,
+    torch_arithmetic,
+    torch_in_place,
+    torch_indexing,
+    torch_reductions,
     writing,
 )
-from xgrad.support.hints import explained
+from xgrad.support.hints import explained, shown
 
 Dim = int | tuple[int, ...] | None
-
-
-def _assign(x: Tensor, value: Any, key: Any = ...) -> Tensor:
-    x[key] = value
-    return x
 
 
 def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -41,128 +40,10 @@ def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
 
 
-def bitwise_not(self: Tensor) -> Tensor:
-    """Invert every bit; for bools, return the logical NOT."""
-    return elementwise.bitwise_invert(self)
-
-
-def eq(self: Tensor, other: Any, /) -> Tensor:
-    """Return whether elements are equal."""
-    return elementwise.equal(self, other)
-
-
-def rsqrt(self: Tensor) -> Tensor:
-    """Return 1 divided by the square root of each element."""
-    return elementwise.reciprocal(self.sqrt())
-
-
-def clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`."""
-    return elementwise.clip(self, min, max)
-
-
-def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
-    """Return this tensor with `value` where `mask` is True."""
-    return searching.masked_fill(self, mask, value)
-
-
-def outer(self: Tensor, vec2: Any) -> Tensor:
-    """Return the products of all pairs of elements of two vectors: see `xgrad.linalg.outer`."""
-    return matrix_products.outer(self, vec2)
-
-
-def where(self: Tensor, condition: Any, other: Any) -> Tensor:
-    """Return this tensor where `condition` is True, and `other` elsewhere."""
-    return searching.where(condition, self, other)
-
-
-def dot(self: Tensor, tensor: Any) -> Tensor:
-    """Return the inner product of two vectors."""
-    shapes = self.shape, check_tensor("dot", "its argument", tensor).shape
-    if any(len(shape) != 1 for shape in shapes):
-        raise ValueError(f"dot: expected vectors, got shapes {shapes[0]} and {shapes[1]}: use @")
-    return matrix_products.matmul(self, tensor)
-
-
-@explained
-def amax(self: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
-    """Return the maximum over axes, or over all: see `xgrad.max`."""
-    return statistical.max(self, axis=dim, keepdims=keepdim)
-
-
-@explained
-def amin(self: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
-    """Return the minimum over axes, or over all: see `xgrad.min`."""
-    return statistical.min(self, axis=dim, keepdims=keepdim)
-
-
-@explained
-def argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """Return the indices that sort this tensor along an axis: see `xgrad.argsort`."""
-    return searching.argsort(self, axis=dim, descending=descending, stable=stable)
-
-
-@explained
-def count_nonzero(self: Tensor, dim: Dim = None) -> Tensor:
-    """Return the number of nonzero elements over axes, or of all."""
-    return searching.count_nonzero(self, axis=dim)
-
-
-@explained
-def cumprod(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Return the products of the elements so far along an axis: see `xgrad.cumulative_prod`."""
-    return statistical.cumulative_prod(self, axis=dim, dtype=dtype)
-
-
-@explained
-def cumsum(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Return the sums of the elements so far along an axis: see `xgrad.cumulative_sum`."""
-    return statistical.cumulative_sum(self, axis=dim, dtype=dtype)
-
-
-@explained
-def diff(
-    self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
-) -> Tensor:
-    """Return the differences of neighbours along an axis, `n` times: see `xgrad.diff`."""
-    out: Tensor = providers.module("differences").diff(
-        self, axis=dim, n=n, prepend=prepend, append=append
-    )
-    return out
-
-
 @explained
 def flip(self: Tensor, dims: Any, *more: int) -> Tensor:
     """Return this tensor with the elements along axes in reverse order."""
     return manipulation.flip(self, axis=_shape((dims, *more)))
-
-
-@explained
-def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
-    """Return the elements at `index` along an axis: see `xgrad.take`."""
-    return indexing.take(self, index, axis=dim)
-
-
-@explained
-def log_softmax(self: Tensor, dim: int) -> Tensor:
-    """Return the logarithm of `softmax` along an axis."""
-    out: Tensor = providers.module("softmaxes").log_softmax(self, axis=dim)
-    return out
-
-
-@explained
-def logsumexp(self: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
-    """Return the logarithm of the sum of exponentials over axes: see `xgrad.logsumexp`."""
-    return statistical.logsumexp(self, axis=dim, keepdims=keepdim)
-
-
-@explained
-def norm(self: Tensor, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
-    """Return the vector norm over axes, or of all elements: see `xgrad.linalg.vector_norm`."""
-    out: Tensor = providers.module("norms").vector_norm(
-        self, axis=dim, keepdims=keepdim, ord=2 if p == "fro" else p
-    )
-    return out
 
 
 @explained
@@ -177,33 +58,28 @@ def roll(self: Tensor, shifts: Any, dims: Dim = None) -> Tensor:
     return manipulation.roll(self, shifts, axis=dims)
 
 
-@explained
-def softmax(self: Tensor, dim: int) -> Tensor:
-    """Return exponentials divided by their sum along an axis."""
-    out: Tensor = providers.module("softmaxes").softmax(self, axis=dim)
-    return out
+def fliplr(self: Tensor) -> Tensor:
+    """Return this tensor with its second axis in reverse order."""
+    return manipulation.flip(self, axis=1)
+
+
+def flipud(self: Tensor) -> Tensor:
+    """Return this tensor with its first axis in reverse order."""
+    return manipulation.flip(self, axis=0)
 
 
 @explained
-def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis: see `xgrad.unstack`."""
-    return joining.unstack(self, axis=dim)
-
-
-@explained
-def gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return the elements at indices along an axis.
-
-    Along the other axes they are from the first ``index.shape`` elements.
-    """
-    dim = front_axis("gather", self, dim, "dim")
-    first = tuple(
-        [
-            slice(None if i == dim else n)
-            for i, n in enumerate(check_tensor("gather", "its argument", index).shape)
-        ]
-    )
-    return indexing.take_along_axis(self[first], index, axis=dim)
+def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Return this tensor turned `k` times by 90 degrees, from the first axis to the second."""
+    k = as_int("rot90", "k", k) % 4
+    if not isinstance(dims, (list, tuple)) or len(dims) != 2:
+        raise ValueError(f"rot90: expected two axes for dims, got {shown(dims)}")
+    first, second = [front_axis("rot90", self, dim, "dims") for dim in dims]
+    if first == second:
+        raise ValueError(f"rot90: expected different axes for dims, got {shown(dims)}")
+    turned = {0: (), 1: (second,), 2: (first, second), 3: (first,)}[k]
+    flipped = manipulation.flip(self, axis=turned)
+    return transpose(flipped, first, second) if k % 2 else flipped
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
@@ -317,9 +193,10 @@ def contiguous(self: Tensor) -> Tensor:
     return self if in_order else self.clone()
 
 
-def cuda(self: Tensor, device: Any = None) -> Tensor:
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     """Return this tensor on a GPU, by default the current one."""
-    return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+    target = f"cuda:{device}" if isinstance(device, int) else device or "cuda"
+    return self.to(target, non_blocking=non_blocking)
 
 
 def dim(self: Tensor) -> int:
@@ -340,6 +217,27 @@ def is_complex(self: Tensor) -> bool:
 def is_floating_point(self: Tensor) -> bool:
     """Return whether the dtype is a real floating one."""
     return self.dtype.kind == "f"
+
+
+def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
+    """Return random zeros and ones: one with the probabilities of this tensor, or `p`."""
+    if p is None and self.dtype.kind != "f":
+        raise TypeError(f"bernoulli: expected probabilities in a floating dtype, got {self.dtype}")
+    probabilities: Any = self.detach() if p is None else p
+    if not isinstance(probabilities, Tensor):
+        probabilities = as_number("bernoulli", "p", probabilities)
+    inside = (probabilities >= 0) & (probabilities <= 1)
+    if isinstance(inside, Tensor):
+        inside = statistical.all(inside)
+        fits = self.device.backend.asynchronous or check_true(inside.device, inside._data)
+    else:
+        fits = inside
+    if not fits:
+        raise ValueError("bernoulli: expected probabilities from 0 to 1")
+    wide = dtypes.float64 if self.dtype == dtypes.float64 else dtypes.float32
+    random = providers.module("functions").random
+    draws = random.rand(self.shape, dtype=wide, device=self.device, generator=generator)
+    return tensor_conversion.astype(draws < probabilities, self.dtype)
 
 
 def new_full(self: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
@@ -369,80 +267,19 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return self.to(check_tensor("type_as", "its argument", other).device, dtype=other.dtype)
 
 
-def copy_(self: Tensor, src: Any) -> Tensor:
-    """Give this tensor the values of another, and return it."""
-    return _assign(self, tensor_conversion.asarray(src, dtype=self.dtype, device=self.device))
+def to_byte(self: Tensor) -> Tensor:
+    """Return this tensor as `xgrad.uint8`."""
+    return self.to(dtype=dtypes.uint8)
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """Give every element the same value, and return this tensor."""
-    return _assign(self, value)
+def to_half(self: Tensor) -> Tensor:
+    """Return this tensor as `xgrad.float16`."""
+    return self.to(dtype=dtypes.float16)
 
 
-def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
-    """Give the elements where `mask` is True a value, and return this tensor."""
-    return _assign(self, value, mask)
-
-
-def zero_(self: Tensor) -> Tensor:
-    """Give every element the value 0, and return this tensor."""
-    return _assign(self, 0)
-
-
-# In place
-
-
-def abs_(self: Tensor) -> Tensor:
-    """Give each element its absolute value, and return it."""
-    return writing.update(self, lambda x, _: elementwise.abs(x), ())
-
-
-def add_(self: Tensor, other: Any) -> Tensor:
-    """Add to this tensor, and return it."""
-    return writing.update(self, elementwise.add, other)
-
-
-def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Limit the elements to at least `min` and at most `max`, and return it."""
-    return writing.update(self, lambda x, bounds: elementwise.clip(x, *bounds), (min, max))
-
-
-def div_(self: Tensor, other: Any) -> Tensor:
-    """Divide this tensor, and return it."""
-    return writing.update(self, elementwise.divide, other)
-
-
-def exp_(self: Tensor) -> Tensor:
-    """Give each element its exponential, and return it."""
-    return writing.update(self, lambda x, _: elementwise.exp(x), ())
-
-
-def mul_(self: Tensor, other: Any) -> Tensor:
-    """Multiply this tensor, and return it."""
-    return writing.update(self, elementwise.multiply, other)
-
-
-def neg_(self: Tensor) -> Tensor:
-    """Negate this tensor, and return it."""
-    return writing.update(self, lambda x, _: elementwise.negative(x), ())
-
-
-def pow_(self: Tensor, exponent: Any) -> Tensor:
-    """Raise this tensor to a power, and return it."""
-    return writing.update(self, elementwise.pow, exponent)
-
-
-def sqrt_(self: Tensor) -> Tensor:
-    """Give each element its square root, and return it."""
-    return writing.update(self, lambda x, _: elementwise.sqrt(x), ())
-
-
-def sub_(self: Tensor, other: Any) -> Tensor:
-    """Subtract from this tensor, and return it."""
-    return writing.update(self, elementwise.subtract, other)
-
-
-# Dtypes
+def to_short(self: Tensor) -> Tensor:
+    """Return this tensor as `xgrad.int16`."""
+    return self.to(dtype=dtypes.int16)
 
 
 def to_bool(self: Tensor) -> Tensor:
@@ -500,13 +337,11 @@ _OPS = (
     elementwise.square,
     elementwise.tan,
     elementwise.trunc,
-    elementwise.add,
     elementwise.atan2,
     elementwise.bitwise_and,
     elementwise.bitwise_or,
     elementwise.bitwise_xor,
     elementwise.copysign,
-    elementwise.divide,
     elementwise.floor_divide,
     elementwise.greater,
     elementwise.greater_equal,
@@ -523,7 +358,6 @@ _OPS = (
     elementwise.not_equal,
     elementwise.pow,
     elementwise.remainder,
-    elementwise.subtract,
     matrix_products.matmul,
 )
 
@@ -531,7 +365,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     **{op.__name__: op for op in _OPS},
     "absolute": elementwise.abs,
     "neg": elementwise.negative,
-    "div": elementwise.divide,
     "true_divide": elementwise.divide,
     "ge": elementwise.greater_equal,
     "gt": elementwise.greater,
@@ -539,37 +372,21 @@ METHODS: dict[str, Callable[..., Any]] = {
     "lt": elementwise.less,
     "ne": elementwise.not_equal,
     "mul": elementwise.multiply,
-    "sub": elementwise.subtract,
     "mm": matrix_products.matmul,
     "bmm": matrix_products.matmul,
+    **torch_arithmetic.METHODS,
+    **torch_reductions.METHODS,
+    **torch_indexing.METHODS,
+    **torch_in_place.METHODS,
     **{
         method.__name__: method
         for method in (
-            bitwise_not,
-            eq,
-            rsqrt,
-            clamp,
-            masked_fill,
-            outer,
-            where,
-            dot,
-            amax,
-            amin,
-            argsort,
-            count_nonzero,
-            cumprod,
-            cumsum,
-            diff,
             flip,
-            index_select,
-            log_softmax,
-            logsumexp,
-            norm,
             repeat_interleave,
             roll,
-            softmax,
-            unbind,
-            gather,
+            fliplr,
+            flipud,
+            rot90,
             expand_as,
             movedim,
             permute,
@@ -592,37 +409,22 @@ METHODS: dict[str, Callable[..., Any]] = {
             element_size,
             is_complex,
             is_floating_point,
+            bernoulli,
             new_full,
             new_ones,
             new_zeros,
             numel,
             type_as,
-            copy_,
-            fill_,
-            masked_fill_,
-            zero_,
-            abs_,
-            add_,
-            clamp_,
-            div_,
-            exp_,
-            mul_,
-            neg_,
-            pow_,
-            sqrt_,
-            sub_,
         )
     },
-    "clip": clamp,
     "moveaxis": movedim,
     "swapaxes": transpose,
-    "clip_": clamp_,
-    "divide_": div_,
-    "multiply_": mul_,
-    "subtract_": sub_,
     "bool": named(to_bool, "bool"),
+    "byte": named(to_byte, "byte"),
     "double": named(to_double, "double"),
     "float": named(to_float, "float"),
+    "half": named(to_half, "half"),
     "int": named(to_int, "int"),
     "long": named(to_long, "long"),
+    "short": named(to_short, "short"),
 }

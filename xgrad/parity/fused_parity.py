@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from xgrad import ops
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
-from xgrad.ops import attention, convolution, normalization, pooling, recurrent
+from xgrad.ops import attention, convolution, normalization, pooling, recurrent, softmaxes
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.normalization import running_statistics
 from xgrad.ops.windows import Window
@@ -111,7 +110,7 @@ def _statistics(dtype: str) -> tuple[Any, ...]:
 
 
 def _softmax(name: str) -> dict[str, KernelCase]:
-    forward = getattr(ops, name).function.forward
+    forward = getattr(softmaxes, f"_{name}").function.forward
 
     def arguments(dtype: str) -> tuple[Any, ...]:
         return tuple(_numbers(1, (3, LENGTH), dtype))

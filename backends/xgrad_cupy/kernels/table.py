@@ -16,12 +16,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from xgrad.backend.overridable import OVERRIDABLE, ComposedKernel
-from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, softplus
+from xgrad.ops import floor_divide, remainder, sigmoid, softplus
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout
 from xgrad.ops.elementwise.arithmetic import _floor_quotient
 from xgrad.ops.normalization import running_statistics
 from xgrad.ops.pooling import maximum_pool, maximum_pool_gradient, sum_pool, sum_pool_gradient
+from xgrad.ops.softmaxes import _log_softmax, _softmax
 from xgrad.optim.adam import adam_step  # this import makes it overridable
 from xgrad.optim.sgd import sgd_step
 from xgrad_cupy.kernels import attention, convolution, elementwise, normalization, recurrent
@@ -41,7 +42,7 @@ from xgrad_cupy.kernels.softmax import Softmax
 #: Ops with a kernel for their forward rule; other kernels replace overridable functions.
 _OPS: tuple[Any, ...] = (
     *(sigmoid, floor_divide, remainder, _floor_quotient, softplus),
-    *(softmax, log_softmax, _cross_entropy, _dropout),
+    *(_softmax, _log_softmax, _cross_entropy, _dropout),
     *(maximum_pool, maximum_pool_gradient, sum_pool, sum_pool_gradient),
 )
 

@@ -17,10 +17,12 @@ from xgrad.parity.cases import (
     losses,
     manipulation,
     nn,
+    numpy_functions,
     recurrent,
     searching,
     special,
     statistical,
+    torch_methods,
 )
 from xgrad.parity.op_case import OpCase
 
@@ -40,6 +42,8 @@ _SUBJECTS = (
     special,
     distributions,
     extensions,
+    numpy_functions,
+    torch_methods,
 )
 OP_CASES: list[OpCase] = [case for subject in _SUBJECTS for case in subject.CASES]
 

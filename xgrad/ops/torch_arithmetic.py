@@ -1,0 +1,182 @@
+"""Methods of tensors with PyTorch's names: arithmetic, element by element and of matrices."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+from xgrad.core import providers
+from xgrad.core.arguments import check_tensor
+from xgrad.core.tensor import Tensor
+from xgrad.ops import elementwise, matrix_products, nonfinite, remainders, searching
+from xgrad.support.hints import shown
+
+
+def _check_factor(op: str, name: str, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, Number):
+        raise TypeError(f"{op}: expected a number for {name}, got {shown(value)}")
+    return value
+
+
+def _scaled(x: Any, factor: Any) -> Any:
+    return x if factor == 1 else x * factor
+
+
+def add(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """Add `other`, times the number `alpha`: see `xgrad.add`."""
+    return elementwise.add(self, _scaled(other, _check_factor("add", "alpha", alpha)))
+
+
+def sub(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """Subtract `other`, times the number `alpha`: see `xgrad.subtract`."""
+    return elementwise.subtract(self, _scaled(other, _check_factor("sub", "alpha", alpha)))
+
+
+def div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Divide, and round the quotient down ("floor"), towards zero ("trunc") or not at all."""
+    if rounding_mode is None:
+        return elementwise.divide(self, other)
+    if rounding_mode == "floor":
+        return elementwise.floor_divide(self, other)
+    if rounding_mode == "trunc":
+        return remainders.truncated_quotient(self, other)
+    raise ValueError(
+        f'div: expected None, "floor" or "trunc" for rounding_mode, got {shown(rounding_mode)}'
+    )
+
+
+def bitwise_not(self: Tensor) -> Tensor:
+    """Invert every bit; for bools, return the logical NOT."""
+    return elementwise.bitwise_invert(self)
+
+
+def eq(self: Tensor, other: Any, /) -> Tensor:
+    """Return whether elements are equal."""
+    return elementwise.equal(self, other)
+
+
+def rsqrt(self: Tensor) -> Tensor:
+    """Return 1 divided by the square root of each element."""
+    return elementwise.reciprocal(self.sqrt())
+
+
+def clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`."""
+    return elementwise.clip(self, min, max)
+
+
+def outer(self: Tensor, vec2: Any) -> Tensor:
+    """Return the products of all pairs of elements of two vectors: see `xgrad.linalg.outer`."""
+    return matrix_products.outer(self, vec2)
+
+
+def dot(self: Tensor, tensor: Any) -> Tensor:
+    """Return the inner product of two vectors."""
+    shapes = self.shape, check_tensor("dot", "its argument", tensor).shape
+    if any(len(shape) != 1 for shape in shapes):
+        raise ValueError(f"dot: expected vectors, got shapes {shapes[0]} and {shapes[1]}: use @")
+    return matrix_products.matmul(self, tensor)
+
+
+def clamp_min(self: Tensor, min: Any) -> Tensor:
+    """Return the elements, limited to at least `min`."""
+    return elementwise.clip(self, min, None)
+
+
+def clamp_max(self: Tensor, max: Any) -> Tensor:
+    """Return the elements, limited to at most `max`."""
+    return elementwise.clip(self, None, max)
+
+
+def erf(self: Tensor) -> Tensor:
+    """Return the error function: see `xgrad.special.erf`."""
+    out: Tensor = providers.module("special").erf(self)
+    return out
+
+
+def frac(self: Tensor) -> Tensor:
+    """Return the part behind the decimal point, with the sign of the element."""
+    return elementwise.subtract(self, elementwise.trunc(self))
+
+
+def lerp(self: Tensor, end: Any, weight: Any) -> Tensor:
+    """Return this tensor plus `weight` times its difference from `end`."""
+    end = check_tensor("lerp", "end", end)
+    change = end - self
+
+    def from_start() -> Tensor:
+        return elementwise.add(self, change * weight)
+
+    def from_end() -> Tensor:  # exact for a weight of 1
+        return elementwise.subtract(end, change * (1 - weight))
+
+    if isinstance(weight, Tensor):
+        return searching.where(elementwise.abs(weight) < 0.5, from_start(), from_end())
+    return from_start() if abs(_check_factor("lerp", "weight", weight)) < 0.5 else from_end()
+
+
+def addcmul(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """Add the product of two tensors, times a number."""
+    first = check_tensor("addcmul", "tensor1", tensor1)
+    second = check_tensor("addcmul", "tensor2", tensor2)
+    product = _scaled(first * second, _check_factor("addcmul", "value", value))
+    return elementwise.add(self, product)
+
+
+def addcdiv(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """Add the quotient of two tensors, times a number."""
+    first = check_tensor("addcdiv", "tensor1", tensor1)
+    second = check_tensor("addcdiv", "tensor2", tensor2)
+    quotient = _scaled(first / second, _check_factor("addcdiv", "value", value))
+    return elementwise.add(self, quotient)
+
+
+def addmm(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """Return `beta` times this tensor plus `alpha` times a product of matrices."""
+    return _add_product("addmm", self, (mat1, mat2), 2, beta, alpha)
+
+
+def baddbmm(self: Tensor, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """Return `beta` times this tensor plus `alpha` times products of a batch of matrices."""
+    return _add_product("baddbmm", self, (batch1, batch2), 3, beta, alpha)
+
+
+def _add_product(
+    op: str, x: Tensor, factors: tuple[Any, Any], ndim: int, beta: Any, alpha: Any
+) -> Tensor:
+    names = ("mat1", "mat2") if ndim == 2 else ("batch1", "batch2")
+    for name, factor in zip(names, factors, strict=True):
+        if (n := check_tensor(op, name, factor).ndim) != ndim:
+            raise ValueError(
+                f"{op}: expected {name} with {ndim} axes, got shape {factor.shape}, with {n}: use @"
+            )
+    _check_factor(op, "beta", beta), _check_factor(op, "alpha", alpha)
+    product: Tensor = _scaled(matrix_products.matmul(*factors), alpha)
+    out: Tensor = product if beta == 0 else _scaled(x, beta) + product  # a NaN times 0 would be NaN
+    if out.shape != product.shape:
+        raise ValueError(
+            f"{op}: expected a tensor that broadcasts to the product of shape {product.shape}, got"
+            f" shape {x.shape}"
+        )
+    return out
+
+
+def fmod(self: Tensor, other: Any) -> Tensor:
+    """Return the remainder of a division, with the sign of this tensor: see `xgrad.fmod`."""
+    return remainders.fmod(self, other)
+
+
+def nan_to_num(
+    self: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Return this tensor with numbers for NaNs and infinities: see `xgrad.nan_to_num`."""
+    return nonfinite.nan_to_num(self, nan=nan, posinf=posinf, neginf=neginf)
+
+
+METHODS: dict[str, Any] = {
+    method.__name__: method
+    for method in (
+        add, sub, div, bitwise_not, eq, rsqrt, clamp, outer, dot, clamp_min, clamp_max, erf, frac,
+        lerp, addcmul, addcdiv, addmm, baddbmm, fmod, nan_to_num,
+    )
+} | {"clip": clamp, "divide": div, "subtract": sub}  # fmt: skip

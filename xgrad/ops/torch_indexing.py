@@ -1,0 +1,324 @@
+"""Methods of tensors with PyTorch's names: parts of tensors, and writes to parts of a copy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from xgrad.core.arguments import as_int, check_tensor, front_axis
+from xgrad.core.function import Function
+from xgrad.core.tensor import Tensor
+from xgrad.core.views import link
+from xgrad.ops import creation, indexing, joining, manipulation, searching, writing
+from xgrad.ops.declare import slice_axis
+from xgrad.support.hints import explained, shown
+
+
+def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
+    """Return this tensor with `value` where `mask` is True."""
+    return searching.masked_fill(self, mask, value)
+
+
+def where(self: Tensor, condition: Any, other: Any) -> Tensor:
+    """Return this tensor where `condition` is True, and `other` elsewhere."""
+    return searching.where(condition, self, other)
+
+
+@explained
+def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
+    """Return the elements at `index` along an axis: see `xgrad.take`."""
+    return indexing.take(self, index, axis=dim)
+
+
+@explained
+def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return the slices along an axis: see `xgrad.unstack`."""
+    return joining.unstack(self, axis=dim)
+
+
+@explained
+def gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Return the elements at indices along an axis.
+
+    Along the other axes they are from the first ``index.shape`` elements.
+    """
+    dim = front_axis("gather", self, dim, "dim")
+    first = tuple(
+        [
+            slice(None if i == dim else n)
+            for i, n in enumerate(check_tensor("gather", "its argument", index).shape)
+        ]
+    )
+    return indexing.take_along_axis(self[first], index, axis=dim)
+
+
+# Parts along an axis, which are views
+
+
+class _Split(Function):
+    """Parts along an axis; in a gradient, they are joined once."""
+
+    name, own_rule = "split", False
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, axis: int, ends: tuple[int, ...]) -> tuple[Any, ...]:
+        return tuple([x[slice_axis(axis, *pair)] for pair in itertools.pairwise((0, *ends))])
+
+    @staticmethod
+    def backward(xp: Any, g: Any, axis: int) -> Any:
+        return xp.concat(list(g), axis=axis)
+
+
+_split = _Split()
+
+
+def _parts(x: Tensor, axis: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
+    """Return views of parts with lengths that add up to the length of an axis."""
+    ends = tuple(itertools.accumulate(lengths))
+    parts: tuple[Tensor, ...] = _split(x, axis=axis, ends=ends)
+    for part, pair in zip(parts, itertools.pairwise((0, *ends)), strict=True):
+        link(x, part, indexing.getitem_function, {"key": slice_axis(axis, *pair)})
+    return parts
+
+
+@explained
+def split(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of parts along an axis, of one length but for the last, or of given ones."""
+    axis = front_axis("split", self, dim, "dim")
+    n = self.shape[axis]
+    if not isinstance(split_size, (list, tuple)):
+        size = as_int("split", "split_size", split_size)
+        if size < 0 or (size == 0 < n):
+            raise ValueError(f"split: expected split_size of 1 or more, got {size}")
+        starts = range(0, n, size) if n else range(1)
+        return _parts(self, axis, [min(size, n - start) for start in starts])
+    lengths = [as_int("split", "split_size", length) for length in split_size]
+    if sum(lengths) != n or any(length < 0 for length in lengths):
+        raise ValueError(
+            f"split: expected split_size of lengths that add up to {n}, along dim {dim} of shape"
+            f" {self.shape}, got {shown(split_size)}"
+        )
+    return _parts(self, axis, lengths)
+
+
+@explained
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of up to `chunks` parts along an axis, of one length but for the last."""
+    axis, chunks = front_axis("chunk", self, dim, "dim"), as_int("chunk", "chunks", chunks)
+    if chunks < 1:
+        raise ValueError(f"chunk: expected chunks of 1 or more, got {chunks}")
+    n = self.shape[axis]
+    return split(self, -(-n // chunks), dim) if n else _parts(self, axis, [0] * chunks)
+
+
+@explained
+def tensor_split(
+    self: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Return views of parts along an axis: nearly equal ones, or split at indices."""
+    op, name = "tensor_split", "indices_or_sections"
+    axis = front_axis(op, self, dim, "dim")
+    n = self.shape[axis]
+    if isinstance(indices_or_sections, (list, tuple)):
+        ends = [slice(as_int(op, name, end)).indices(n)[1] for end in (*indices_or_sections, n)]
+        pairs = list(itertools.pairwise((0, *ends)))
+        if all(start <= stop for start, stop in pairs):
+            return _parts(self, axis, [stop - start for start, stop in pairs])
+        return tuple([self[slice_axis(axis, *pair)] for pair in pairs])
+    sections = as_int(op, name, indices_or_sections)
+    if sections < 1:
+        raise ValueError(f"{op}: expected {name} of 1 or more, got {sections}")
+    return _parts(self, axis, [n // sections + (i < n % sections) for i in range(sections)])
+
+
+@explained
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Return a view of `length` elements along an axis, from `start` on."""
+    axis = front_axis("narrow", self, dim, "dim")
+    n = self.shape[axis]
+    start, length = as_int("narrow", "start", start), as_int("narrow", "length", length)
+    first = start + n if start < 0 else start
+    if not (0 <= first <= n and 0 <= length <= n - first):
+        raise IndexError(
+            f"narrow: expected start and length within {n} elements along dim {dim} of shape"
+            f" {self.shape}, got {start} and {length}"
+        )
+    return indexing.getitem(self, slice_axis(axis, first, first + length))
+
+
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Return the windows that slide along an axis, as a new last axis; a copy, not a view."""
+    axis = front_axis("unfold", self, dimension, "dimension")
+    n = self.shape[axis]
+    size, step = as_int("unfold", "size", size), as_int("unfold", "step", step)
+    if not 0 <= size <= n:
+        raise ValueError(
+            f"unfold: expected size from 0 to {n} along dimension {dimension} of shape"
+            f" {self.shape}, got {size}"
+        )
+    if step < 1:
+        raise ValueError(f"unfold: expected step of 1 or more, got {step}")
+    count = (n - size) // step + 1
+    starts = creation.arange(count, dtype="int64", device=self.device) * step
+    within = creation.arange(size, dtype="int64", device=self.device)
+    indices = manipulation.reshape(manipulation.expand_dims(starts, axis=1) + within, (-1,))
+    windows = manipulation.reshape(
+        indexing.take(self, indices, axis=axis),
+        (*self.shape[:axis], count, size, *self.shape[axis + 1 :]),
+    )
+    return manipulation.moveaxis(windows, axis + 1, -1)
+
+
+def masked_select(self: Tensor, mask: Tensor) -> Tensor:
+    """Return the elements where `mask` is True, as a vector."""
+    mask = check_tensor("masked_select", "mask", mask)
+    if mask.dtype.kind != "b":
+        raise TypeError(f"masked_select: expected bools for mask, got {mask.dtype}")
+    x, mask = manipulation.broadcast_arrays(self, mask)
+    return x[mask]
+
+
+# Writes to elements at indices along an axis, in a copy
+
+
+def along_axis(
+    op: str, x: Tensor, dim: Any, index: Any, value: Any = 0
+) -> tuple[tuple[Any, ...], Any]:
+    """Return the key of the elements at an index along an axis, and the values for them.
+
+    Along the other axes the elements are the first ones; of a larger tensor of values, too.
+    """
+    axis, index = front_axis(op, x, dim, "dim"), check_tensor(op, "index", index)
+    inside = index.ndim == x.ndim and all(
+        i == axis or n <= x.shape[i] for i, n in enumerate(index.shape)
+    )
+    if not inside:
+        raise ValueError(
+            f"{op}: expected index with {x.ndim} axes, no longer than x of shape {x.shape} but"
+            f" along dim {dim}, got shape {index.shape}"
+        )
+    key: list[Any] = [
+        manipulation.reshape(
+            creation.arange(n, dtype="int64", device=index.device),
+            (-1,) + (1,) * (index.ndim - 1 - i),
+        )
+        for i, n in enumerate(index.shape)
+    ]
+    key[axis] = index
+    if isinstance(value, Tensor):
+        if value.ndim != index.ndim or any(
+            n > m for n, m in zip(index.shape, value.shape, strict=True)
+        ):
+            raise ValueError(
+                f"{op}: expected src of the shape of index, {index.shape}, or longer, got"
+                f" {value.shape}"
+            )
+        if value.shape != index.shape:
+            value = value[tuple([slice(n) for n in index.shape])]
+    return tuple(key), value
+
+
+def source_of(op: str, src: Any, value: Any) -> Any:
+    """Return the values to scatter: one of `src` and `value`."""
+    if (src is None) == (value is None):
+        raise TypeError(
+            f"{op}: expected either src or value, got {'none' if src is None else 'both'}"
+        )
+    return value if src is None else src
+
+
+def _slices(op: str, x: Tensor, dim: Any, index: Any) -> tuple[Any, ...]:
+    """Return the key of the slices at an index along an axis."""
+    axis, index = front_axis(op, x, dim, "dim"), check_tensor(op, "index", index)
+    if index.ndim > 1:
+        raise ValueError(f"{op}: expected index with one axis, got shape {index.shape}")
+    return (*(slice(None),) * axis, index, ...)
+
+
+@explained
+def scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
+    """Return a copy with elements of `src`, or one number, at indices along an axis."""
+    key, new = along_axis("scatter", self, dim, index, source_of("scatter", src, value))
+    return indexing.setitem(self, key, new)
+
+
+@explained
+def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Return a copy with elements of `src` added at indices along an axis."""
+    key, new = along_axis("scatter_add", self, dim, index, check_tensor("scatter_add", "src", src))
+    return indexing.index_add(self, key, new)
+
+
+@explained
+def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Return a copy with slices of `source`, times `alpha`, added at indices along an axis."""
+    source = check_tensor("index_add", "source", source)
+    key = _slices("index_add", self, dim, index)
+    return indexing.index_add(self, key, source if alpha == 1 else source * alpha)
+
+
+@explained
+def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Return a copy with slices of `source` at indices along an axis."""
+    key = _slices("index_copy", self, dim, index)
+    return indexing.setitem(self, key, check_tensor("index_copy", "source", source))
+
+
+@explained
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Return a copy with a number in the slices at indices along an axis."""
+    return indexing.setitem(self, _slices("index_fill", self, dim, index), value)
+
+
+# In place
+
+
+def assign(x: Tensor, key: Any, value: Any) -> Tensor:
+    """Assign to a part of a tensor, and return the tensor."""
+    x[key] = value
+    return x
+
+
+@explained
+def scatter_(
+    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None
+) -> Tensor:
+    """Write elements of `src`, or a number, at indices along an axis; return this tensor."""
+    key, new = along_axis("scatter_", self, dim, index, source_of("scatter_", src, value))
+    return assign(self, key, new)
+
+
+@explained
+def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Add elements of `src` at indices along an axis, and return this tensor."""
+    return writing.update(self, lambda x, src: scatter_add(x, dim, index, src), src)
+
+
+@explained
+def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Add slices of `source`, times `alpha`, at indices along an axis; return this tensor."""
+    return writing.update(self, lambda x, y: index_add(x, dim, index, y, alpha=alpha), source)
+
+
+@explained
+def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Write slices of `source` at indices along an axis, and return this tensor."""
+    key = _slices("index_copy_", self, dim, index)
+    return assign(self, key, check_tensor("index_copy_", "source", source))
+
+
+@explained
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Write a number to the slices at indices along an axis, and return this tensor."""
+    return assign(self, _slices("index_fill_", self, dim, index), value)
+
+
+METHODS: dict[str, Any] = {
+    method.__name__: method
+    for method in (
+        masked_fill, where, index_select, unbind, gather, split, chunk, tensor_split, narrow,
+        unfold, masked_select, scatter, scatter_add, index_add, index_copy, index_fill, scatter_,
+        scatter_add_, index_add_, index_copy_, index_fill_,
+    )
+}  # fmt: skip
