@@ -105,6 +105,15 @@ def test_axis_by_position_shows_the_line_to_write(label: str, function: Any) -> 
     assert line.startswith(f"{name}({each[0].name}") and f", {option}=0" in line
 
 
+@pytest.mark.parametrize("name", sorted(xgrad.nn.__all__))
+def test_module_with_an_axis_names_its_keyword(name: str) -> None:
+    module = getattr(xgrad.nn, name)
+    parameters = inspect.signature(module).parameters if inspect.isclass(module) else {}
+    for own in parameters.keys() & OTHER.keys():
+        with pytest.raises(TypeError, match=f": write {own}= for {OTHER[own]}="):
+            module(**{OTHER[own]: 1})
+
+
 def test_the_calls_are_of_all_kinds() -> None:
     assert len(KEYWORDS) > 160 and len(AXES) > 50
     assert len([label for label, *_ in KEYWORDS if label.startswith("Tensor.")]) > 40

@@ -13,7 +13,7 @@ from xgrad.nn.init import constant_
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
-from xgrad.support.hints import shown
+from xgrad.support.hints import explained, shown
 
 
 class _Activation(Module):
@@ -436,6 +436,7 @@ class Softmax(_Activation):
 
     function = staticmethod(F.softmax)
 
+    @explained
     def __init__(self, axis: int = -1) -> None:
         super().__init__(axis=axis)
 
@@ -462,6 +463,7 @@ class LogSoftmax(_Activation):
 
     function = staticmethod(F.log_softmax)
 
+    @explained
     def __init__(self, axis: int = -1) -> None:
         super().__init__(axis=axis)
 
@@ -490,6 +492,7 @@ class GLU(_Activation):
 
     function = staticmethod(F.glu)
 
+    @explained
     def __init__(self, axis: int = -1) -> None:
         super().__init__(axis=axis)
 

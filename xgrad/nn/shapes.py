@@ -7,7 +7,7 @@ import math
 from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
-from xgrad.support.hints import shown
+from xgrad.support.hints import explained, shown
 
 
 class Identity(Module):
@@ -98,6 +98,7 @@ class Unflatten(Module):
     (5, 1, 28, 28)
     """
 
+    @explained
     def __init__(self, axis: int, unflattened_size: tuple[int, ...]) -> None:
         super().__init__()
         self.axis = as_int("Unflatten", "axis", axis)
