@@ -154,6 +154,10 @@ ERRORS = [
     ("x.add(x, alpha='a')", "TypeError: add: expected a number for alpha, got 'a'"),
     ("x.sub(x, alpha=True)", "TypeError: sub: expected a number for alpha, got True"),
     ("x.add_(x, alpha=None)", "TypeError: add: expected a number for alpha, got None"),
+    (
+        "x.add([1.0], alpha=2)",
+        "TypeError: add: expected a tensor, an array or a number for x2, got",
+    ),
     ("x.div(x, rounding_mode='up')", 'ValueError: div: expected None, "floor" or "trunc" for'),
     ("x.to('cpu', non_blocking=1)", "TypeError: to: expected a bool for non_blocking, got 1"),
     ("x.to('cpu', copy='no')", "TypeError: to: expected a bool for copy, got 'no'"),

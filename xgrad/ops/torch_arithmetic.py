@@ -19,7 +19,8 @@ def _check_factor(op: str, name: str, value: Any) -> Any:
 
 
 def _scaled(x: Any, factor: Any) -> Any:
-    return x if factor == 1 else x * factor
+    """Return a tensor, an array or a number times a factor; the op refuses anything else."""
+    return x if factor == 1 or isinstance(x, (list, tuple, str)) else x * factor
 
 
 def add(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
