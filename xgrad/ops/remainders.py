@@ -6,6 +6,7 @@ from typing import Any
 
 from xgrad.core.dtypes import FLOATING, INTEGER
 from xgrad.ops.declare import as_arrays, call_op, derivative
+from xgrad.ops.elementwise import remainder
 
 __all__ = ["fmod"]
 
@@ -94,9 +95,7 @@ def fmod(xp: Any, x1: Any, x2: Any, /) -> Any:
     """
     x1, x2 = as_arrays(xp, x1, x2)
     if xp.isdtype(x1.dtype, "real floating"):
-        size, step = xp.abs(x1), xp.abs(x2)
-        # Some libraries return NaN for an infinite divisor.
-        whole = xp.isinf(step) & xp.isfinite(size)
-        return xp.copysign(xp.where(whole, size, xp.remainder(size, step)), x1)
+        # the op, not the library's function, which need not be exact, or take infinite divisors
+        return xp.copysign(call_op(remainder, xp, xp.abs(x1), xp.abs(x2)), x1)
     out = xp.remainder(x1, x2)
     return xp.where((out != 0) & ((x1 < 0) != (x2 < 0)), out - x2, out)
