@@ -206,6 +206,22 @@ def test_trapezoid_is_that_of_scipy() -> None:
     same(xgrad.trapezoid(xgrad.zeros((0, 2)), axis=0), [0, 0])
 
 
+def test_interp_is_that_of_numpy() -> None:
+    inf, nan = np.inf, np.nan
+    points = np.array([-1.0, 0.0, 0.5, 0.5, 3.0])
+    values = RNG.normal(size=5)
+    x = np.array([[-5.0, -1.0, -0.25, 0.0, 0.5], [0.6, 2.9, 3.0, 4.0, inf], [-inf, 0.1, 1, 2, nan]])
+    tensors = [xgrad.asarray(a) for a in (x, points, values)]
+    same(xgrad.interp(*tensors), np.interp(x, points, values))
+    got = xgrad.interp(*tensors, left=7, right=-7.0)
+    same(got, np.interp(x, points, values, left=7, right=-7.0))
+    one = xgrad.interp(tensors[0][:2], tensors[1][:1], tensors[2][:1])
+    same(one, np.interp(x[:2], points[:1], values[:1]))
+    leaves = [a.clone().requires_grad_() for a in tensors]
+    xgrad.nansum(xgrad.interp(*leaves)).backward()
+    assert all(leaf.grad is not None and leaf.grad.isfinite().all() for leaf in leaves)
+
+
 def test_functions_have_the_values_of_a_captured_step() -> None:
     x = xgrad.asarray(X)
     for function in (
@@ -254,6 +270,9 @@ ERRORS = [
     ("xp.cdist(x, x[0])", "ValueError: cdist: expected x1 and x2 of shapes (..., m, features)"),
     ("xp.cdist(x, x, p=-1)", "ValueError: cdist: expected p of 0 or more, got -1"),
     ("xp.trapezoid(x, x=k)", "ValueError: trapezoid: expected x of shape (3, 5) or (5,), got (3,)"),
+    ("xp.interp(x, x, x)", "ValueError: interp: expected xp and fp of one shape (n,), with n of 1"),
+    ("xp.interp(x, x[0], x[0], left='a')", "TypeError: interp: expected a number for left, got"),
+    ("xp.interp(1j * x, x[0], x[0])", "TypeError: interp: expected real numbers for x, got compl"),
     ("xp.tril_indices(-1)", "ValueError: tril_indices: expected n and m of 0 or more, got -1 and"),
     ("xp.triu_indices(2.0)", "TypeError: triu_indices: expected an int for n, got 2.0"),
     ("xp.fmod(1j * x, 2)", "TypeError: fmod: expected real numbers"),

@@ -151,7 +151,7 @@ _FUNCTIONS = {
     "ops.encoding": ("one_hot",),
     "ops.nonfinite": ("nan_to_num", "nanmean", "nansum"),
     "ops.histograms": ("bincount", "histogram"),
-    "ops.integration": ("trapezoid",),
+    "ops.integration": ("interp", "trapezoid"),
     "ops.padding": ("pad",),
     "ops.quantiles": ("median", "nanmedian", "quantile"),
     "ops.remainders": ("fmod",),

@@ -1,4 +1,4 @@
-"""Integration of samples."""
+"""Integration and interpolation of samples."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from xgrad.core.arguments import as_number, as_tensor, front_axis
 from xgrad.core.tensor import Tensor
-from xgrad.ops import elementwise, manipulation, statistical
+from xgrad.ops import elementwise, indexing, manipulation, searching, statistical
 from xgrad.ops.declare import slice_axis
 from xgrad.ops.matrix_products import as_floating
 from xgrad.ops.precision import upcast
 from xgrad.support.hints import explained
 
-__all__ = ["trapezoid"]
+__all__ = ["interp", "trapezoid"]
 
 
 @upcast
@@ -73,3 +73,79 @@ def trapezoid(y: Tensor, /, *, x: Tensor | None = None, dx: float = 1.0, axis: i
         raise ValueError(f"trapezoid: expected x of shape {y.shape} or {(n,)}, got {points.shape}")
     steps: Any = points[after] - points[before]
     return statistical.sum(means * steps, axis=axis)
+
+
+@upcast
+@explained
+def interp(
+    x: Tensor,
+    xp: Tensor,
+    fp: Tensor,
+    /,
+    *,
+    left: float | None = None,
+    right: float | None = None,
+) -> Tensor:
+    """Interpolate a function of one variable linearly between points.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers of any shape, at which to evaluate; integers count as float32.
+    xp : Tensor
+        The points, of shape (n,), in ascending order.
+    fp : Tensor
+        The values at the points, of shape (n,).
+    left, right : float, optional
+        The values below the first point and above the last; by default its own.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`; NaN where `x` is NaN.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or there are no points. That points ascend is not checked.
+    TypeError
+        If an input is complex.
+
+    Notes
+    -----
+    Differentiable to any order, in the points, too. Like ``numpy.interp``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> points, values = xgrad.asarray([0.0, 1.0, 3.0]), xgrad.asarray([0.0, 2.0, 4.0])
+    >>> xgrad.interp(xgrad.asarray([0.5, 2.0, 9.0]), points, values)
+    Tensor([1., 3., 4.])
+    """
+    names = ("x", "xp", "fp")
+    x, xp, fp = [as_floating("interp", n, a) for n, a in zip(names, (x, xp, fp), strict=True)]
+    for name, array in zip(names, (x, xp, fp), strict=True):
+        if array.dtype.kind == "c":
+            raise TypeError(f"interp: expected real numbers for {name}, got {array.dtype}")
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
+        raise ValueError(
+            "interp: expected xp and fp of one shape (n,), with n of 1 or more, got"
+            f" {xp.shape} and {fp.shape}"
+        )
+    sides = [
+        fp[i] if value is None else as_number("interp", name, value)
+        for name, value, i in (("left", left, 0), ("right", right, -1))
+    ]
+    last = max(xp.shape[0] - 2, 0)  # the last interval
+    below = searching.searchsorted(xp, x, side="right") - 1
+    start = elementwise.clip(below, 0, last)
+    end = elementwise.minimum(start + 1, xp.shape[0] - 1)
+    flat = manipulation.reshape(start, (-1,)), manipulation.reshape(end, (-1,))
+    x0, x1 = [manipulation.reshape(indexing.take(xp, i), x.shape) for i in flat]
+    f0, f1 = [manipulation.reshape(indexing.take(fp, i), x.shape) for i in flat]
+    # outside of the points and between equal ones, the quotient is replaced before it is computed
+    inside = (x >= xp[0]) & (x <= xp[-1]) & (x1 > x0)
+    share = searching.where(inside, x - x0, 0) / searching.where(inside, x1 - x0, 1)
+    out = searching.where(share == 1, f1, f0 + (f1 - f0) * share)
+    out = searching.where(x < xp[0], sides[0], searching.where(x > xp[-1], sides[1], out))
+    return searching.where(elementwise.isnan(x), x, out)

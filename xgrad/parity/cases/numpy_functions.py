@@ -14,6 +14,7 @@ from xgrad.parity.pytorch import all_axes, torch
 from xgrad.parity.tolerance import COMPOSED, EXACT, MATRICES, ROUNDED, SUMS
 
 HOLES = np.array([[1.0, NAN, 3.0, -2.0], [NAN, NAN, NAN, NAN], [0.5, 4.0, NAN, -1.5]])
+GRID = np.array([0.0, 0.5, 1.5, 2.5])
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -62,6 +63,17 @@ def _histogram_of_torch(
     bins = bins if isinstance(bins, int) else torch.as_tensor(bins, dtype=x.dtype)
     hist = torch.histogram(x, bins, weight=weights, density=density, **kept)[0]
     return hist if density or weights is not None else hist.to(torch.int64)
+
+
+def _interp(x: Any, points: Any, values: Any, left: Any = None, right: Any = None) -> Any:
+    """Return a sum over intervals, each of which is where the points are."""
+    total = torch.where(x < points[0], values[0] if left is None else left, 0.0)
+    total = total + torch.where(x > points[-1], values[-1] if right is None else right, 0.0)
+    for i in range(len(points) - 1):
+        slope = (values[i + 1] - values[i]) / (points[i + 1] - points[i])
+        inside = (x >= points[i]) & (x < points[i + 1])
+        total = total + torch.where(inside, values[i] + slope * (x - points[i]), 0.0)
+    return total
 
 
 CASES: list[OpCase] = [
@@ -266,6 +278,15 @@ CASES: list[OpCase] = [
         sample((3, 4), dx=0.5, axis=0),
         sample((3, 2), layout="transposed"),
         torch=lambda y, dx=1.0, axis=-1: torch.trapezoid(y, dx=dx, dim=axis),
+    ),
+    op_case(
+        "interp",
+        COMPOSED,
+        sample(np.array([-1.0, 0.2, 0.7, 1.7, 9.0]), GRID, (4,)),
+        sample(np.array([[0.1, 1.9], [2.2, 0.9]]), GRID, (4,), left=2.0, right=-1.0),
+        sample((0,), GRID, (4,)),
+        sample(np.array(1.1), GRID, (4,)),
+        torch=_interp,
     ),
     op_case(
         "trapezoid on a grid",
