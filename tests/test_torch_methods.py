@@ -162,7 +162,10 @@ ERRORS = [
     ("x.to('cpu', non_blocking=1)", "TypeError: to: expected a bool for non_blocking, got 1"),
     ("x.to('cpu', copy='no')", "TypeError: to: expected a bool for copy, got 'no'"),
     ("x.to(x, 'float64')", "TypeError: to: expected no dtype beside a tensor"),
-    ("x.to(xp.float32, 'float64')", "TypeError: to: expected a device, or a dtype alone, got dt"),
+    (
+        "x.to(xp.float32, 'float64')",
+        "TypeError: to: expected a device, got dtype('float32') and dtype",
+    ),
     ("x.lerp(1.0, 0.5)", "TypeError: lerp: expected a tensor for end, got float"),
     ("x.lerp(x, 'a')", "TypeError: lerp: expected a number for weight, got 'a'"),
     ("x.addmm(x[0], x)", "ValueError: addmm: expected mat1 with 2 axes, got shape (3,), with 1"),

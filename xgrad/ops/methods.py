@@ -113,22 +113,26 @@ def to(
     no effect: transfers are in order with the computation. Without `copy`, the result is this
     tensor itself where nothing changes.
     """
-    if isinstance(device, Tensor):
-        if dtype is not None:
-            raise TypeError("to: expected no dtype beside a tensor, whose dtype is taken")
-        device, dtype = device.device, device.dtype
-    elif isinstance(device, int) and not isinstance(device, bool):
-        device = f"cuda:{device}"
-    elif not isinstance(device, (str, Device, type(None))):  # to(float32)
-        if dtype is not None:
-            raise TypeError(f"to: expected a device, or a dtype alone, got {shown(device)}")
-        device, dtype = None, device
-    for name, value in (("non_blocking", non_blocking), ("copy", copy)):
-        if not isinstance(value, bool):
-            raise TypeError(f"to: expected a bool for {name}, got {shown(value)}")
+    if not (device is None or isinstance(device, (str, Device))):
+        device, dtype = _target(device, dtype)
+    if type(non_blocking) is not bool or type(copy) is not bool:
+        name, value = (
+            ("copy", copy) if type(non_blocking) is bool else ("non_blocking", non_blocking)
+        )
+        raise TypeError(f"to: expected a bool for {name}, got {shown(value)}")
     out = self if device is None else on_device(self, device)
     out = out if dtype is None else as_dtype(out, dtype, copy=False)
     return asarray(self, copy=True) if copy and out is self else out
+
+
+def _target(target: Any, dtype: Any) -> tuple[Any, Any]:
+    """Return the device and the dtype to which `to` moves, given a tensor, an index or a dtype."""
+    if isinstance(target, int) and not isinstance(target, bool):
+        return f"cuda:{target}", dtype
+    if dtype is not None:
+        expected = "no dtype beside a tensor" if isinstance(target, Tensor) else "a device"
+        raise TypeError(f"to: expected {expected}, got {shown(target)} and dtype {shown(dtype)}")
+    return (target.device, target.dtype) if isinstance(target, Tensor) else (None, target)
 
 
 def to_device(self: Tensor, device: str | Device, /, *, stream: Any = None) -> Tensor:

@@ -13,6 +13,8 @@ from xgrad.support.hints import shown
 
 
 def _check_factor(op: str, name: str, value: Any) -> Any:
+    if type(value) is int or type(value) is float:  # the check of the class `Number` is slow
+        return value
     if isinstance(value, bool) or not isinstance(value, Number):
         raise TypeError(f"{op}: expected a number for {name}, got {shown(value)}")
     return value
