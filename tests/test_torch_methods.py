@@ -119,6 +119,13 @@ def test_to_takes_what_pytorch_takes() -> None:
     assert leaf.grad is not None and leaf.grad.dtype == xgrad.float32
 
 
+def test_modules_move_with_non_blocking() -> None:
+    layer = xgrad.nn.Linear(2, 1).to("strict", xgrad.float64, non_blocking=True)
+    assert layer.weight.device.type == "strict" and layer.weight.dtype == xgrad.float64
+    with pytest.raises(TypeError, match="to: expected a bool for non_blocking, got 1"):
+        layer.to("cpu", non_blocking=1)  # type: ignore[arg-type]
+
+
 def test_zero_grad_of_a_module_sets_zeros_unless_to_none() -> None:
     layer = xgrad.nn.Linear(2, 1)
     layer(xgrad.ones((1, 2))).sum().backward()

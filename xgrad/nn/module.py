@@ -401,7 +401,12 @@ class Module(CallableModule):
                 within.add(id(child))
         return self
 
-    def to(self, device: str | Device | None = None, dtype: Any = None) -> Self:
+    def to(
+        self,
+        device: str | Device | None = None,
+        dtype: Any = None,
+        non_blocking: bool = False,
+    ) -> Self:
         """Move parameters and buffers to another device or dtype, and return this module.
 
         The parameters remain the same objects, so that optimizers keep working; their gradients
@@ -413,6 +418,8 @@ class Module(CallableModule):
             The device.
         dtype : dtype, optional
             A floating dtype, for parameters and buffers of floating dtypes.
+        non_blocking : bool, default False
+            Without effect, as in `Tensor.to`: transfers are in order with the computation.
 
         Raises
         ------
@@ -434,7 +441,7 @@ class Module(CallableModule):
             raise TypeError(f"{type(self).__name__}.to: expected a floating dtype, got {dtype}")
         for _, tensor in self._named_state():
             cast = dtype if tensor.dtype.kind == "f" else None
-            moved = tensor._without_history().to(target, dtype=cast)
+            moved = tensor._without_history().to(target, cast, non_blocking)
             if moved.device is tensor.device and moved.dtype == tensor.dtype:
                 continue
             tensor.data = moved  # moves the gradient too
