@@ -351,6 +351,7 @@ COUNTS = np.array([[0.5, 2.0, 3.0]] * 4)
 SIGNS = 2 * classes(2, 4, 3) - 1
 _LATER = np.triu(np.ones((3, 3), dtype=bool), 1)
 _PADDING = np.array([[False, False, True], [False, True, True]])
+_MEMORY = np.array([[False] * 4 + [True], [False] * 3 + [True] * 2, [True] + [False] * 4])
 
 
 def _attention(
@@ -401,7 +402,44 @@ ATTENTION = [
             ({"layer_norm_eps": 0.1}, {"src_mask": _LATER}),
         )
     ],
+    *[
+        _attention(shape, add_bias_kv=bias, add_zero_attn=zero, call=call)
+        for bias, zero in ((True, False), (False, True), (True, True))
+        for shape, call in (
+            ((3, 2, 4), {}),
+            ((3, 4), {"need_weights": False}),
+            ((3, 2, 4), {"attn_mask": _LATER, "average_attn_weights": False}),
+            ((3, 2, 4), {"attn_mask": _LATER, "is_causal": True, "key_padding_mask": _PADDING}),
+        )
+    ],
     case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 4),)),
+    *[
+        case(
+            "TransformerDecoderLayer", 4, 2, 5, 0.0, of=((3, 2, 4), (5, 2, 4)), call=call, **options
+        )
+        for options, call in (
+            ({}, {}),
+            ({"norm_first": True, "layer_norm_eps": 0.1}, {"tgt_key_padding_mask": _PADDING}),
+            ({"activation": "gelu", "bias": False}, {"tgt_mask": _LATER, "tgt_is_causal": True}),
+            ({}, {"memory_mask": _MEMORY, "memory_key_padding_mask": _MEMORY[:2]}),
+        )
+    ],
+    case("TransformerDecoderLayer", 4, 2, 5, 0.0, of=((3, 4), (5, 4))),
+    case("Transformer", 4, 2, 2, 1, 5, 0.0, of=((5, 2, 4), (3, 2, 4))),
+    case(
+        "Transformer",
+        4,
+        2,
+        1,
+        2,
+        5,
+        0.0,
+        of=((2, 5, 4), (2, 3, 4)),
+        batch_first=True,
+        norm_first=True,
+        bias=False,
+        call={"tgt_mask": _LATER, "src_key_padding_mask": _MEMORY[1:]},
+    ),
     case(
         "TransformerEncoderLayer",
         4,

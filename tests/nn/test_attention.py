@@ -100,6 +100,64 @@ def test_encoder_matches_pytorch(norm, torch):
     assert np.allclose(out.detach().numpy(), expected.detach().numpy(), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # of PyTorch's Transformer
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_second_gradients_of_transformer_match_pytorch(norm_first, torch):
+    options = {"dropout": 0.0, "batch_first": True, "norm_first": norm_first, "activation": "gelu"}
+    ours = nn.Transformer(4, 2, 1, 2, 6, **options).double()
+    reference = torch.nn.Transformer(4, 2, 1, 2, 6, **options).double()
+    reference.load_state_dict({k: torch.tensor(v.numpy()) for k, v in ours.state_dict().items()})
+    arrays = [np.random.default_rng(i).normal(size=(2, n, 4)) for i, n in enumerate((5, 3))]
+    xs = [xgrad.asarray(x, requires_grad=True) for x in arrays]
+    ys = [torch.tensor(x, requires_grad=True) for x in arrays]
+    mask = nn.Transformer.generate_square_subsequent_mask(3, dtype=xgrad.float64)
+    other = torch.nn.Transformer.generate_square_subsequent_mask(3, dtype=torch.float64)
+    assert mask.tolist() == other.tolist()
+    firsts = []
+    for library, model, inputs, tgt_mask in (
+        (xgrad, ours, xs, mask),
+        (torch, reference, ys, other),
+    ):
+        # PyTorch's fused kernels have no second derivative.
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            out = model(*inputs, tgt_mask=tgt_mask)
+        gradients = library.autograd.grad((out**3).sum(), inputs, create_graph=True)
+        sum((g**2).sum() for g in gradients).backward()
+        firsts.append([np.asarray(g.detach().numpy()) for g in gradients])
+    for x, y in zip(*firsts, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-10)
+    gradients = dict(reference.named_parameters())
+    pairs = [(x.grad, y.grad) for x, y in zip(xs, ys, strict=True)]
+    pairs += [(p.grad, gradients[name].grad) for name, p in ours.named_parameters()]
+    for x, y in pairs:
+        scale = float(abs(y).max())
+        np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-10, atol=1e-10 * max(1, scale))
+
+
+def test_custom_encoder_and_decoder_are_called_as_pytorch_calls_them():
+    class Part(nn.Module):
+        def forward(self, x, memory=None, **masks):
+            self.masks = sorted(masks)
+            return x if memory is None else x + memory
+
+    encoder, decoder = Part(), Part()
+    model = nn.Transformer(4, 2, custom_encoder=encoder, custom_decoder=decoder)
+    assert model(xgrad.ones((3, 1, 4)), xgrad.ones((3, 1, 4))).tolist() == [[[2.0] * 4]] * 3
+    assert encoder.masks == ["is_causal", "mask", "src_key_padding_mask"]
+    assert "tgt_is_causal" in decoder.masks and "memory_key_padding_mask" in decoder.masks
+
+
+def test_causal_attention_always_sees_the_additional_keys():
+    x = normal(3, 1, 4)
+    layer = nn.MultiheadAttention(4, 2, add_bias_kv=True, add_zero_attn=True)
+    later = xgrad.asarray(np.triu(np.ones((3, 3), dtype=bool), 1))
+    causal = layer(x, x, x, is_causal=True)
+    masked = layer(x, x, x, attn_mask=later)
+    for a, b in zip(causal, masked, strict=True):
+        assert a.tolist() == b.tolist()
+    assert causal[1].shape == (1, 3, 5) and (causal[1][:, :, 3:] > 0).all()
+
+
 def test_layers_of_encoder_are_copies_with_equal_weights():
     layer = nn.TransformerEncoderLayer(4, 2, 5)
     encoder = nn.TransformerEncoder(layer, 2)
@@ -148,13 +206,6 @@ ONES = "xp.ones((3, 2, 4))"
         (
             "nn.MultiheadAttention(4, 0)",
             "ValueError: MultiheadAttention: expected an int above 0 for num_heads, got 0",
-        ),
-        (
-            "nn.MultiheadAttention(4, 2, add_bias_kv=True)",
-            (
-                "ValueError: MultiheadAttention: expected add_bias_kv=False, got True: it is not"
-                " supported"
-            ),
         ),
         (
             "nn.MultiheadAttention(4, 2, dropout=2)",
@@ -224,6 +275,25 @@ ONES = "xp.ones((3, 2, 4))"
         (
             "nn.TransformerEncoder(3, 2)",
             "TypeError: TransformerEncoder: expected a module for encoder_layer, got 3",
+        ),
+        (
+            "nn.TransformerDecoder(3, 2)",
+            "TypeError: TransformerDecoder: expected a module for decoder_layer, got 3",
+        ),
+        (
+            "nn.TransformerDecoderLayer(4, 2, activation=1)",
+            "ValueError: TransformerDecoderLayer: expected an activation of ['relu'…], got 1",
+        ),
+        (
+            "nn.Transformer(4, 2, custom_encoder=3)",
+            "TypeError: Transformer: expected a module for custom_encoder, got 3",
+        ),
+        (
+            (
+                "F.scaled_dot_product_attention(*[xp.ones((h, 3, 4)) for h in (4, 3, 3)],"
+                " enable_gqa=True)"
+            ),
+            "ValueError: scaled_dot_product_attention: expected heads of key and value that divide",
         ),
         (
             "nn.PositionalEncoding(4, 2)(xp.ones((3, 4)))",

@@ -72,6 +72,7 @@ def tensors(
     return inputs, call
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # of PyTorch's Transformer
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(
     ("case", "training"),

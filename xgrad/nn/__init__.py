@@ -82,6 +82,11 @@ from xgrad.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from xgrad.nn.shapes import Flatten, Identity, Unflatten
 from xgrad.nn.state_dict import IncompatibleKeys
 from xgrad.nn.transformer import PositionalEncoding, TransformerEncoder, TransformerEncoderLayer
+from xgrad.nn.transformer_decoder import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+)
 from xgrad.support import hints
 
 __all__ = [
@@ -171,6 +176,9 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",

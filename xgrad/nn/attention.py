@@ -13,9 +13,23 @@ from xgrad.nn.functional import linear, scaled_dot_product_attention
 from xgrad.nn.linear import Linear
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
-from xgrad.ops import empty, expand_dims, eye, mean, permute_dims, reshape, squeeze, unstack
+from xgrad.ops import (
+    arange,
+    broadcast_to,
+    concat,
+    empty,
+    expand_dims,
+    eye,
+    mean,
+    permute_dims,
+    reshape,
+    squeeze,
+    unstack,
+    zeros,
+)
 from xgrad.ops.attention import additive_mask
 from xgrad.ops.dropout import check_probability
+from xgrad.ops.padding import pad
 from xgrad.ops.precision import is_cast
 
 
@@ -37,8 +51,10 @@ class MultiheadAttention(Module):
         The dropout probability of the attention weights.
     bias : bool, default True
         Whether the projections add biases.
-    add_bias_kv, add_zero_attn : bool, default False
-        Must be False: keys and values beyond the input are not supported.
+    add_bias_kv : bool, default False
+        Whether each sequence of keys and values gets one more element, a pair of parameters.
+    add_zero_attn : bool, default False
+        Whether each sequence of keys and values gets one more element of zeros.
     kdim, vdim : int, optional
         The lengths of the last axes of the keys and the values; by default `embed_dim`.
     batch_first : bool, default False
@@ -58,12 +74,14 @@ class MultiheadAttention(Module):
         Of shape (3 embed_dim,).
     out_proj : Linear
         The projection of the output.
+    bias_k, bias_v : Parameter or None
+        The key and the value of `add_bias_kv`, of shape (1, 1, embed_dim).
 
     Raises
     ------
     ValueError
-        If a length is not an int above 0, `num_heads` does not divide `embed_dim`, or an option is
-        not supported; in the call, if the shapes do not fit.
+        If a length is not an int above 0, or `num_heads` does not divide `embed_dim`; in the call,
+        if the shapes do not fit.
     TypeError
         In the call, if an input has another dtype than the weights, or a mask
         has neither this dtype nor bools.
@@ -82,6 +100,8 @@ class MultiheadAttention(Module):
 
     in_proj_weight: Parameter | None
     in_proj_bias: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
 
     def __init__(
         self,
@@ -100,11 +120,6 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        for option, value in (("add_bias_kv", add_bias_kv), ("add_zero_attn", add_zero_attn)):
-            if value:
-                raise ValueError(
-                    f"{name}: expected {option}=False, got {value}: it is not supported"
-                )
         check_probability(name, dropout)
         self.embed_dim = positive_int(name, "embed_dim", embed_dim)
         self.num_heads = positive_int(name, "num_heads", num_heads)
@@ -115,6 +130,7 @@ class MultiheadAttention(Module):
                 f"{name}: expected num_heads to divide embed_dim, got {num_heads} and {embed_dim}"
             )
         self.dropout, self.batch_first = dropout, batch_first
+        self.add_zero_attn = add_zero_attn
         self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
         if self.kdim == self.vdim == embed_dim:
             self.in_proj_weight = Parameter(
@@ -127,6 +143,11 @@ class MultiheadAttention(Module):
         self.in_proj_bias = (
             Parameter(empty(3 * embed_dim, device=device, dtype=dtype)) if bias else None
         )
+        self.bias_k = self.bias_v = None
+        if add_bias_kv:
+            self.bias_k, self.bias_v = (
+                Parameter(empty((1, 1, embed_dim), device=device, dtype=dtype)) for _ in range(2)
+            )
         self.out_proj = Linear(embed_dim, embed_dim, bias, device=device, dtype=dtype)
         self.reset_parameters()
 
@@ -134,7 +155,7 @@ class MultiheadAttention(Module):
         """Initialize the parameters again.
 
         The weights of the input projections are filled by `init.xavier_uniform_`, the biases with
-        0.
+        0, and the additional key and value by `init.xavier_normal_`.
         """
         for weight in (
             self.in_proj_weight,
@@ -148,6 +169,9 @@ class MultiheadAttention(Module):
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
                 init.zeros_(bias)
+        for extra in (self.bias_k, self.bias_v):
+            if extra is not None:
+                init.xavier_normal_(extra)
 
     def forward(
         self,
@@ -167,15 +191,20 @@ class MultiheadAttention(Module):
         keys); `attn_mask` has shape (queries, keys), or (batch * heads, queries, keys). In a
         boolean mask, True excludes a key, unlike in `functional.scaled_dot_product_attention`; a
         floating mask is added to the scores. `is_causal` excludes the keys after each query and
-        needs no mask.
+        needs no mask. No mask excludes the keys of `add_bias_kv` and `add_zero_attn`.
 
         The weights have shape (batch, queries, keys), averaged over the heads, or (batch, heads,
-        queries, keys) unless `average_attn_weights`. Without `need_weights` they are None, which is
-        faster.
+        queries, keys) unless `average_attn_weights`; the additional keys are the last ones.
+        Without `need_weights` they are None, which is faster.
         """
         batched = query.ndim == 3
         q, k, v = self._heads(query, key, value)
         mask = self._mask(attn_mask, key_padding_mask, q, k)
+        if self.bias_k is not None or self.add_zero_attn:
+            if is_causal:
+                later = self._additive("is_causal", _later_keys(q, k), q)
+                mask, is_causal = later if mask is None else mask + later, False
+            k, v, mask = self._extended(k, v, mask)
         options: dict[str, Any] = {
             "dropout_p": self.dropout if self.training else 0.0,
             "is_causal": is_causal,
@@ -215,6 +244,25 @@ class MultiheadAttention(Module):
             x = linear(x if batched else expand_dims(x, axis=0), w, b)
             heads.append(permute_dims(reshape(x, (*x.shape[:2], self.num_heads, channels)), order))
         return heads
+
+    def _extended(
+        self, k: Tensor, v: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Append the additional keys and values, of all heads, which no mask excludes."""
+        batch, heads, keys, channels = k.shape
+        shape = (batch, heads, 1, channels)
+        if self.bias_k is not None and self.bias_v is not None:
+            extras = [
+                broadcast_to(reshape(extra, (1, *shape[1:])), shape)
+                for extra in (self.bias_k, self.bias_v)
+            ]
+            k, v = (concat(pair, axis=2) for pair in zip((k, v), extras, strict=True))
+        if self.add_zero_attn:
+            row = zeros(shape, device=k.device, dtype=k.dtype)
+            k, v = (concat([x, row], axis=2) for x in (k, v))
+        if mask is not None:
+            mask = pad(mask, ((0, 0),) * (mask.ndim - 1) + ((0, k.shape[2] - keys),))
+        return k, v, mask
 
     def _checked(self, inputs: tuple[Tensor, ...]) -> list[Tensor]:
         """Return the inputs as tensors; ValueError unless their shapes fit."""
@@ -280,3 +328,9 @@ class MultiheadAttention(Module):
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, num_heads={self.num_heads}, batch_first={self.batch_first}"
+
+
+def _later_keys(query: Tensor, key: Tensor) -> Tensor:
+    """Return a mask of bools, True for the keys after each query."""
+    rows, columns = (arange(x.shape[2], device=x.device) for x in (query, key))
+    return columns > expand_dims(rows, axis=1)

@@ -26,6 +26,26 @@ from xgrad.support.hints import shown
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
 
 
+def activation_function(
+    layer: str, activation: str | Callable[[Tensor], Tensor]
+) -> Callable[[Tensor], Tensor]:
+    """Return an activation that is given by name or as a function."""
+    function = _ACTIVATIONS.get(activation) if isinstance(activation, str) else activation
+    if not callable(function):
+        raise ValueError(
+            f"{layer}: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}"
+        )
+    return function
+
+
+def layer_copies(owner: str, argument: str, layer: Module, num_layers: int) -> ModuleList:
+    """Return copies of a layer, weights included."""
+    if not isinstance(layer, Module):
+        raise TypeError(f"{owner}: expected a module for {argument}, got {shown(layer)}")
+    count = positive_int(owner, "num_layers", num_layers)
+    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+
+
 class TransformerEncoderLayer(Module):
     """Self-attention and a feedforward part, each with a residual connection and a `LayerNorm`.
 
@@ -108,12 +128,7 @@ class TransformerEncoderLayer(Module):
         name = type(self).__name__
         for argument, value in (("d_model", d_model), ("nhead", nhead)):
             positive_int(name, argument, value)
-        function = _ACTIVATIONS.get(activation) if isinstance(activation, str) else activation
-        if not callable(function):
-            raise ValueError(
-                f"{name}: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}"
-            )
-        self.activation, self.norm_first = function, norm_first
+        self.activation, self.norm_first = activation_function(name, activation), norm_first
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout, bias, batch_first=batch_first, **on
         )
@@ -166,6 +181,9 @@ class TransformerEncoder(Module):
         The number of layers.
     norm : Module, optional
         A module applied to the output of the last layer, as is usual with `norm_first`.
+    enable_nested_tensor, mask_check : bool, default True
+        Accepted for compatibility with PyTorch; there are no nested tensors, and masked positions
+        are computed like all others.
 
     Attributes
     ----------
@@ -187,32 +205,34 @@ class TransformerEncoder(Module):
     (5, 3, 8)
     """
 
-    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
         super().__init__()
         name = type(self).__name__
-        if not isinstance(encoder_layer, Module):
-            raise TypeError(
-                f"{name}: expected a module for encoder_layer, got {shown(encoder_layer)}"
-            )
-        self.num_layers = positive_int(name, "num_layers", num_layers)
-        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
-        self.norm = norm
+        self.layers = layer_copies(name, "encoder_layer", encoder_layer, num_layers)
+        self.num_layers, self.norm = len(self.layers), norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
     def forward(
         self,
         src: Tensor,
         mask: Tensor | None = None,
         src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
+        is_causal: bool | None = None,
     ) -> Tensor:
         """Return a tensor of the shape of `src`.
 
-        The masks are the same as in `MultiheadAttention.forward`.
+        The masks are the same as in `MultiheadAttention.forward`; None for `is_causal` is False.
         """
+        masks = {"src_mask": mask, "src_key_padding_mask": src_key_padding_mask}
         for layer in self.layers:
-            src = layer(
-                src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=is_causal
-            )
+            src = layer(src, **masks, is_causal=bool(is_causal))
         return src if self.norm is None else self.norm(src)
 
 

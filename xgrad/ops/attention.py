@@ -12,6 +12,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import creation, searching
 from xgrad.ops.declare import derivative
 from xgrad.ops.dropout import check_probability, dropout_mask
+from xgrad.ops.joining import repeat
 from xgrad.random.generator import next_call
 
 
@@ -147,6 +148,21 @@ def additive_mask(mask: Tensor, masked: bool, dtype: Any) -> Tensor:
     return searching.where(mask if masked else ~mask, -math.inf, zeros)
 
 
+def _repeated_heads(name: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Repeat each head of the keys and the values for all heads of the query that share it."""
+    heads = [x.shape[-3] if x.ndim > 2 else 0 for x in (query, key, value)]
+    if not all(heads) or heads[0] % heads[1] or heads[0] % heads[2]:
+        raise ValueError(
+            f"{name}: expected heads of key and value that divide the heads of query with"
+            f" enable_gqa, the third axis from the end, got {query.shape}, {key.shape} and"
+            f" {value.shape}"
+        )
+    return (
+        repeat(key, heads[0] // heads[1], axis=-3),
+        repeat(value, heads[0] // heads[2], axis=-3),
+    )
+
+
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -156,6 +172,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     *,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """Return a weighted mean of the values for each query.
 
@@ -183,6 +200,9 @@ def scaled_dot_product_attention(
         Whether the query at index i uses only the keys up to index i.
     scale : float, optional
         The factor of the products; by default ``1 / sqrt(channels)``.
+    enable_gqa : bool, default False
+        Whether several heads of the query share one head of the keys and the values: the third
+        axis from the end may then be a multiple of theirs.
 
     Returns
     -------
@@ -219,6 +239,8 @@ def scaled_dot_product_attention(
             f"{name}: expected query (..., queries, channels), key (..., keys, channels) and value"
             f" (..., keys, out), got {query.shape}, {key.shape} and {value.shape}"
         )
+    if enable_gqa:
+        key, value = _repeated_heads(name, query, key, value)
     if not key.shape[-2]:
         raise ValueError(f"{name}: expected at least one key, got shape {key.shape}")
     mask = None if attn_mask is None else as_tensor(name, "attn_mask", attn_mask)

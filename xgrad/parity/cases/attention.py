@@ -66,6 +66,14 @@ CASES: list[OpCase] = [
         ),
     ),
     op_case(
+        "scaled_dot_product_attention of shared heads",
+        ATTENTION,
+        sample((4, 3, 4), (2, 5, 4), (2, 5, 2), enable_gqa=True),
+        sample((2, 6, 3, 4), (2, 2, 3, 4), (2, 2, 3, 4), is_causal=True, enable_gqa=True),
+        fn=attention.scaled_dot_product_attention,
+        torch="nn.functional.scaled_dot_product_attention",
+    ),
+    op_case(
         "scaled_dot_product_attention of a seed",
         ATTENTION,
         sample((2, 3, 4), (2, 5, 4), (2, 5, 2)),
