@@ -33,6 +33,7 @@ MODULES = [
     xgrad.nn.functional,
     xgrad.nn.init,
     xgrad.nn.utils,
+    xgrad.nn.utils.rnn,
     xgrad.onnx,
     xgrad.ops,
     xgrad.optim,

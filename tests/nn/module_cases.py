@@ -257,6 +257,8 @@ RECURRENT = [
         for both in (False, True)
     ],
     case("GRU", 3, 2, of=((4, 3), (2, 2)), bidirectional=True),
+    case("LSTM", 3, 3, of=((4, 2, 3),), proj_size=2),
+    case("LSTM", 3, 3, of=((4, 3),), proj_size=1, num_layers=2, bidirectional=True, bias=False),
 ]
 CONVOLUTION = [
     case("Conv1d", 2, 3, 3, of=((2, 2, 7),)),

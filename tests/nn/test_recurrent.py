@@ -100,10 +100,6 @@ def test_dropout_of_one_layer_warns():
         ),
         ("nn.LSTM(3, 4, 2, dropout=2)", "ValueError: LSTM: expected p from 0 to 1, got 2"),
         (
-            "nn.LSTM(3, 4, proj_size=2)",
-            "ValueError: LSTM: expected proj_size of 0, got 2: projections are not supported",
-        ),
-        (
             "nn.LSTM(3, 4)(xp.ones((5, 2, 4)))",
             (
                 "ValueError: LSTM: expected input of shape (time, batch, in) or (time, in), in = 3,"

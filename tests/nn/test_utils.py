@@ -46,6 +46,22 @@ def test_clipped_norms_match_pytorch(packed, norm_type, max_norm, device, torch)
 
 
 @pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("norm_type", [1, 2.0, math.inf])
+def test_total_norm_and_clipping_with_it_match_pytorch(packed, norm_type, device, torch):
+    params, others = parameters(device, packed), [torch.ones(g.shape) for g in GRADIENTS]
+    for q, g in zip(others, GRADIENTS, strict=True):
+        q.grad = torch.tensor(g)[...].to(q.dtype)
+    norm = utils.get_total_norm([p.grad for p in params], norm_type)
+    expected = torch.nn.utils.get_total_norm([q.grad for q in others], norm_type)
+    np.testing.assert_allclose(host(norm), expected.item(), 1e-6)
+    utils.clip_grads_with_norm_(params, 1.5, norm)
+    torch.nn.utils.clip_grads_with_norm_(others, 1.5, expected)
+    for p, q in zip(params, others, strict=True):
+        np.testing.assert_allclose(host(p.grad), q.grad.numpy(), 1e-5)
+    assert utils.get_total_norm([]).item() == 0
+
+
+@pytest.mark.parametrize("packed", [False, True])
 def test_clipped_values(packed, device):
     params = parameters(device, packed)
     utils.clip_grad_value_(params, 1.5)

@@ -7,14 +7,22 @@ from typing import Any, Literal
 from warnings import warn
 
 from xgrad.backend.device import Device
+from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.nn.checks import positive_int
 from xgrad.nn.functional import dropout
 from xgrad.nn.parameter import Parameter
-from xgrad.nn.recurrent_cells import GatedUnit, LongShortUnit, PlainUnit, RecurrentWeights, States
+from xgrad.nn.recurrent_cells import (
+    Ends,
+    GatedUnit,
+    LongShortUnit,
+    PlainUnit,
+    RecurrentWeights,
+    States,
+)
+from xgrad.nn.utils.rnn import PackedSequence, packed_like, pad_packed_sequence
 from xgrad.ops import concat, expand_dims, permute_dims, squeeze, stack
 from xgrad.ops.dropout import check_probability
-from xgrad.support.hints import shown
 
 
 class _Layers(RecurrentWeights):
@@ -31,6 +39,7 @@ class _Layers(RecurrentWeights):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         *,
         device: str | Device | None = None,
         dtype: Any = None,
@@ -50,20 +59,24 @@ class _Layers(RecurrentWeights):
         self.batch_first = batch_first
         self.dropout = dropout
         self.bidirectional = bidirectional
+        if as_int(layer, "proj_size", proj_size) and not 0 < proj_size < hidden_size:
+            raise ValueError(
+                f"{layer}: expected proj_size from 0 to {hidden_size - 1}, below hidden_size, got"
+                f" {proj_size}"
+            )
+        self.proj_size = proj_size
         for k in range(num_layers):
             for suffix in self._suffixes(k):
-                self._add_weights(
-                    input_size if k == 0 else hidden_size * (1 + bidirectional),
-                    suffix,
-                    device,
-                    dtype,
-                )
+                inputs = input_size if k == 0 else self._state_sizes()[0] * (1 + bidirectional)
+                self._add_weights(inputs, suffix, device, dtype)
         self.reset_parameters()
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
-    def _forward(self, input: Tensor, hx: Any) -> tuple[Tensor, States]:
+    def _forward(self, input: Any, hx: Any) -> tuple[Any, States]:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
         axes = "(batch, time, in)" if self.batch_first else "(time, batch, in)"
         axes = f"{axes} or (time, in), in = {self.input_size}"
         input = self._check_input(input, 3, axes, self.weight_ih_l0)
@@ -74,35 +87,61 @@ class _Layers(RecurrentWeights):
             raise ValueError(
                 f"{type(self).__name__}: expected at least one time step, got shape {input.shape}"
             )
-        count = self.num_layers * (1 + self.bidirectional)
         batch = () if input.ndim == 2 else (x.shape[1],)
-        states = self._states(hx, (count, *batch, self.hidden_size), x)
+        states = self._states(hx, self._state_shapes(batch), x)
         if input.ndim == 2:
             states = [expand_dims(state, axis=1) for state in states]
+        x, ends = self._run_layers(x, states, None)
+        if input.ndim == 2:
+            return squeeze(x, axis=1), [squeeze(end, axis=1) for end in ends]
+        return permute_dims(x, (1, 0, 2)) if batch_axis == 0 else x, ends
+
+    def _forward_packed(self, input: PackedSequence, hx: Any) -> tuple[PackedSequence, States]:
+        """Run all layers on padded sequences, and pack the result."""
+        axes = f"(elements, in), in = {self.input_size}, for packed data"
+        if as_tensor(type(self).__name__, "input", input.data).ndim != 2:
+            raise ValueError(
+                f"{type(self).__name__}: expected input of shape {axes}, got {input.data.shape}"
+            )
+        self._check_input(input.data, 2, axes, self.weight_ih_l0)
+        x, lengths = pad_packed_sequence(input)
+        states = self._states(hx, self._state_shapes((x.shape[1],)), x)
+        x, ends = self._run_layers(x, states, Ends(lengths, x.shape[0]))
+        return packed_like(input, x), ends
+
+    def _state_shapes(self, batch: tuple[int, ...]) -> list[tuple[int, ...]]:
+        count = self.num_layers * (1 + self.bidirectional)
+        return [(count, *batch, size) for size in self._state_sizes()]
+
+    def _run_layers(self, x: Tensor, states: States, ends: Ends | None) -> tuple[Tensor, States]:
+        """Return the outputs of the last layer, and the last states of all layers.
+
+        `x` has shape (time, batch, in); `ends` are the ends of sequences of several lengths.
+        """
         lasts: list[States] = []
         for k in range(self.num_layers):
             outs = []
             for suffix in self._suffixes(k):
                 first = [state[len(lasts), ...] for state in states]
-                out, last = self._run(x, first, suffix, suffix.endswith("reverse"))
+                out, last = self._run(x, first, suffix, suffix.endswith("reverse"), ends)
                 outs.append(out)
                 lasts.append(last)
             x = outs[0] if len(outs) == 1 else concat(outs, axis=-1)
             if self.dropout and k < self.num_layers - 1:
                 x = dropout(x, self.dropout, self.training)
-        ends = [stack(parts) for parts in zip(*lasts, strict=True)]
-        if input.ndim == 2:
-            return squeeze(x, axis=1), [squeeze(end, axis=1) for end in ends]
-        return permute_dims(x, (1, 0, 2)) if batch_axis == 0 else x, ends
+        return x, [stack(parts) for parts in zip(*lasts, strict=True)]
 
     def extra_repr(self) -> str:
-        names = ("num_layers", "bias", "batch_first", "dropout", "bidirectional")
-        defaults = (1, True, False, 0.0, False)
-        changed = [
-            f"{n}={getattr(self, n)}"
-            for n, d in zip(names, defaults, strict=True)
-            if getattr(self, n) != d
-        ]
+        defaults = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+        }
+        options = {name: getattr(self, name) for name in defaults}
+        changed = [f"{name}={x}" for name, x in options.items() if x != defaults[name]]
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *changed])
 
 
@@ -188,13 +227,14 @@ class RNN(PlainUnit, _Layers):
         self.nonlinearity = nonlinearity
         self._check_nonlinearity()
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         """Return the last layer's hidden states, and all layers' hidden states after the last step.
 
         `input` has shape (time, batch, in), or (time, in) without a batch; the first result has
         shape (time, batch, hidden). `hx`, by default zeros, and the second result have shape
         (layers, batch, hidden). Two directions count as two layers and double the last axis of the
-        first result.
+        first result. A `PackedSequence` gives a packed result, and the states at the end of each
+        sequence.
         """
         out, (h,) = self._forward(input, hx)
         return out, h
@@ -268,7 +308,7 @@ class GRU(GatedUnit, _Layers):
     ((7, 5, 8), (2, 5, 4))
     """
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         """Return the last layer's hidden states, and all layers' hidden states after the last step.
 
         The shapes are the same as in `RNN.forward`.
@@ -309,7 +349,8 @@ class LSTM(LongShortUnit, _Layers):
         Whether each layer also reads the sequence backward; the outputs of both
         directions are concatenated.
     proj_size : int, default 0
-        Must be 0: projections of the hidden state are not supported.
+        Unless 0, the length of the hidden state h, which is then ``W_hr (o * tanh(c))``; it is
+        below `hidden_size`, the length of c. The layer is then slower.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
@@ -321,9 +362,11 @@ class LSTM(LongShortUnit, _Layers):
         Of shape (4 hidden, in), the rows of i, f, g and o. The second layer has ``weight_ih_l1``,
         and the other direction ``weight_ih_l0_reverse``.
     weight_hh_l0 : Parameter
-        Of shape (4 hidden, hidden).
+        Of shape (4 hidden, hidden), or (4 hidden, proj_size).
     bias_ih_l0, bias_hh_l0 : Parameter
         Of shape (4 hidden,).
+    weight_hr_l0 : Parameter
+        Of shape (proj_size, hidden), if `proj_size` is not 0.
 
     Raises
     ------
@@ -363,23 +406,19 @@ class LSTM(LongShortUnit, _Layers):
         device: str | Device | None = None,
         dtype: Any = None,
     ) -> None:
-        if proj_size:
-            raise ValueError(
-                f"LSTM: expected proj_size of 0, got {shown(proj_size)}: projections are not"
-                " supported; apply a Linear to the output"
-            )
         sizes = input_size, hidden_size, num_layers
         super().__init__(
-            *sizes, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype
+            *sizes, bias, batch_first, dropout, bidirectional, proj_size, device=device, dtype=dtype
         )
 
     def forward(
-        self, input: Tensor, hx: Sequence[Tensor] | None = None
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        self, input: Any, hx: Sequence[Tensor] | None = None
+    ) -> tuple[Any, tuple[Tensor, Tensor]]:
         """Return the last layer's hidden states, and the final pair of hidden states and cells.
 
         The pair holds the states of all layers after the last step. `hx` is the pair before the
-        first step, by default zeros. The shapes are the same as in `RNN.forward`.
+        first step, by default zeros. The shapes are the same as in `RNN.forward`; with `proj_size`,
+        it is the last axis of the hidden states, not of the cells.
         """
         out, (h, c) = self._forward(input, hx)
         return out, (h, c)

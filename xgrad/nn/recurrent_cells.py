@@ -13,11 +13,52 @@ from xgrad.nn.checks import of_dtype_of, positive_int
 from xgrad.nn.functional import linear
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
-from xgrad.ops import empty, expand_dims, squeeze, zeros
+from xgrad.nn.utils.rnn import take_steps
+from xgrad.ops import (
+    arange,
+    broadcast_to,
+    concat,
+    empty,
+    expand_dims,
+    full,
+    sigmoid,
+    squeeze,
+    stack,
+    tanh,
+    unstack,
+    where,
+    zeros,
+)
 from xgrad.ops.recurrent import gru, lstm, rnn
 from xgrad.support.hints import shown
 
 States = list[Tensor]
+
+
+class Ends:
+    """The ends of padded sequences of several lengths.
+
+    Attributes
+    ----------
+    inside : Tensor
+        Of shape (time, batch): whether a sequence has an element at a time.
+    """
+
+    def __init__(self, lengths: Tensor, time: int) -> None:
+        times = expand_dims(arange(time, device=lengths.device), axis=1)
+        self._columns = arange(lengths.shape[0], device=lengths.device)
+        self._lasts = lengths - 1
+        self.inside = times < lengths
+        self._mirrored = where(self.inside, lengths - 1 - times, times)
+
+    def reverse(self, x: Tensor) -> Tensor:
+        """Reverse the order of time of each sequence; the padding remains at the end."""
+        columns = broadcast_to(self._columns, self._mirrored.shape)
+        return take_steps(x, self._mirrored, columns)
+
+    def last(self, x: Tensor) -> Tensor:
+        """Return the last element of each sequence."""
+        return take_steps(x, self._lasts, self._columns)
 
 
 class RecurrentWeights(Module):
@@ -26,7 +67,12 @@ class RecurrentWeights(Module):
     gates: ClassVar[int]
     input_size: int
     hidden_size: int
+    proj_size: int = 0
     bias: bool
+
+    def _state_sizes(self) -> tuple[int, ...]:
+        """Return the length of each state: the hidden state, and others."""
+        return (self.hidden_size,)
 
     def _add_weights(
         self, inputs: int, suffix: str, device: str | Device | None, dtype: Any
@@ -34,10 +80,12 @@ class RecurrentWeights(Module):
         rows = self.gates * self.hidden_size
         shapes: dict[str, tuple[int, ...]] = {
             "weight_ih": (rows, inputs),
-            "weight_hh": (rows, self.hidden_size),
+            "weight_hh": (rows, self._state_sizes()[0]),
         }
         if self.bias:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         for name, shape in shapes.items():
             setattr(self, name + suffix, Parameter(empty(shape, device=device, dtype=dtype)))
 
@@ -48,31 +96,47 @@ class RecurrentWeights(Module):
             init.uniform_(parameter, -bound, bound)
 
     def _run(
-        self, x: Tensor, states: States, suffix: str = "", reverse: bool = False
+        self,
+        x: Tensor,
+        states: States,
+        suffix: str = "",
+        reverse: bool = False,
+        ends: Ends | None = None,
     ) -> tuple[Tensor, States]:
         """Return the hidden states of all steps, and the last states.
 
-        `x` has shape (time, batch, in).
+        `x` has shape (time, batch, in); `ends` are the ends of sequences of several lengths.
         """
         weights = [getattr(self, f"weight_{part}{suffix}") for part in ("ih", "hh")]
+        weights += [getattr(self, f"weight_hr{suffix}")] if self.proj_size else []
         biases = (
             [getattr(self, f"bias_{part}{suffix}") for part in ("ih", "hh")]
             if self.bias
             else [None, None]
         )
-        out, *others = self._steps(x, weights, biases, states, reverse)
-        return out, [out[0 if reverse else -1, ...], *others]
+        if ends is None:
+            out, *others = self._steps(x, weights, biases, states, reverse, None)
+            return out, [out[0 if reverse else -1, ...], *others]
+        x = ends.reverse(x) if reverse else x
+        out, *others = self._steps(x, weights, biases, states, False, ends)
+        return ends.reverse(out) if reverse else out, [ends.last(out), *others]
 
     def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
+        self,
+        x: Tensor,
+        weights: list[Tensor],
+        biases: list[Any],
+        states: States,
+        reverse: bool,
+        ends: Ends | None,
     ) -> tuple[Tensor, ...]:
         raise NotImplementedError
 
-    def _states(self, given: Any, shape: tuple[int, ...], x: Tensor) -> States:
+    def _states(self, given: Any, shapes: list[tuple[int, ...]], x: Tensor) -> States:
         """Return the states before the first step, by default zeros."""
         if given is None:
-            return [zeros(shape, device=x.device, dtype=x.dtype)]
-        return [self._state("hx", given, shape, x)]
+            return [zeros(shape, device=x.device, dtype=x.dtype) for shape in shapes]
+        return [self._state("hx", given, shapes[0], x)]
 
     def _state(self, name: str, state: Any, shape: tuple[int, ...], x: Tensor) -> Tensor:
         layer = type(self).__name__
@@ -103,7 +167,13 @@ class PlainUnit(RecurrentWeights):
             )
 
     def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
+        self,
+        x: Tensor,
+        weights: list[Tensor],
+        biases: list[Any],
+        states: States,
+        reverse: bool,
+        ends: Ends | None,
     ) -> tuple[Tensor, ...]:
         x = linear(x, weights[0], biases[0] + biases[1] if self.bias else None)
         return (rnn(x, weights[1], states[0], nonlinearity=self.nonlinearity, reverse=reverse),)
@@ -115,7 +185,13 @@ class GatedUnit(RecurrentWeights):
     gates = 3
 
     def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
+        self,
+        x: Tensor,
+        weights: list[Tensor],
+        biases: list[Any],
+        states: States,
+        reverse: bool,
+        ends: Ends | None,
     ) -> tuple[Tensor, ...]:
         return (
             gru(
@@ -130,20 +206,60 @@ class LongShortUnit(RecurrentWeights):
     gates = 4
 
     def _steps(
-        self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
+        self,
+        x: Tensor,
+        weights: list[Tensor],
+        biases: list[Any],
+        states: States,
+        reverse: bool,
+        ends: Ends | None,
     ) -> tuple[Tensor, ...]:
         x = linear(x, weights[0], biases[0] + biases[1] if self.bias else None)
+        if ends is not None:
+            # An open forget gate and a closed input gate keep the cell after the end.
+            n = self.hidden_size
+            rows = [
+                full(n, value, device=x.device, dtype=x.dtype) for value in (-math.inf, math.inf, 0)
+            ]
+            keep = concat([*rows, rows[-1]])
+            x = where(expand_dims(ends.inside, axis=-1), x, keep)
+        if self.proj_size:
+            return _projected_lstm(x, weights[1], weights[2], *states, reverse)
         out, c = lstm(x, weights[1], *states, reverse=reverse)
         return out, c
 
-    def _states(self, given: Any, shape: tuple[int, ...], x: Tensor) -> States:
+    def _state_sizes(self) -> tuple[int, ...]:
+        return (self.proj_size or self.hidden_size, self.hidden_size)
+
+    def _states(self, given: Any, shapes: list[tuple[int, ...]], x: Tensor) -> States:
         if given is None:
-            return [*super()._states(None, shape, x)] * 2
+            return super()._states(None, shapes, x)
         if not isinstance(given, (tuple, list)) or len(given) != 2:
             raise TypeError(
                 f"{type(self).__name__}: expected a pair (h, c) for hx, got {shown(given)}"
             )
-        return [self._state(f"hx[{i}]", state, shape, x) for i, state in enumerate(given)]
+        return [
+            self._state(f"hx[{i}]", state, shape, x)
+            for i, (state, shape) in enumerate(zip(given, shapes, strict=True))
+        ]
+
+
+def _projected_lstm(
+    x: Tensor, weight: Tensor, projection: Tensor, h: Tensor, c: Tensor, reverse: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the projected hidden states of all steps, and the last cell.
+
+    `x` is the projected input of shape (time, batch, 4 hidden); see `xgrad.ops.recurrent.lstm`.
+    """
+    steps, out = unstack(x), []
+    for z in steps[::-1] if reverse else steps:
+        n = c.shape[-1]
+        gates = z + linear(h, weight)
+        i, f, o = (sigmoid(gates[:, k * n : (k + 1) * n]) for k in (0, 1, 3))
+        c = f * c + i * tanh(gates[:, 2 * n : 3 * n])
+        h = linear(o * tanh(c), projection)
+        out.append(h)
+    return stack(out[::-1] if reverse else out), c
 
 
 class _Cell(RecurrentWeights):
@@ -170,7 +286,8 @@ class _Cell(RecurrentWeights):
     def _forward(self, input: Tensor, hx: Any) -> States:
         axes = f"(batch, in) or (in,), in = {self.input_size}"
         input = self._check_input(input, 2, axes, self.weight_ih)
-        states = self._states(hx, (*input.shape[:-1], self.hidden_size), input)
+        shapes = [(*input.shape[:-1], size) for size in self._state_sizes()]
+        states = self._states(hx, shapes, input)
         if input.ndim == 2:
             return self._run(expand_dims(input, axis=0), states)[1]
         states = [expand_dims(state, axis=0) for state in states]

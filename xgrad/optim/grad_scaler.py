@@ -10,7 +10,7 @@ from xgrad.backend.device import Device
 from xgrad.core.dtypes import float16, float32, int32
 from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
-from xgrad.nn.utils import Gradients
+from xgrad.nn.utils.gradients import Gradients
 from xgrad.ops import all, full, isfinite, logical_not, logical_or, where, zeros
 from xgrad.optim.flat import State, Update
 from xgrad.optim.optimizer import Optimizer

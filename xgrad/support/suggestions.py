@@ -9,7 +9,9 @@ import sys
 from importlib import import_module
 
 #: Modules to search for a name that another module lacks.
-_SEARCHED = "linalg nn.functional special fft random nn nn.init nn.utils optim data testing".split()
+_SEARCHED = (
+    "linalg nn.functional special fft random nn nn.init nn.utils nn.utils.rnn optim data testing"
+).split()
 
 
 def suggestion(owner: str, name: str) -> str:

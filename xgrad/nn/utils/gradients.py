@@ -1,4 +1,4 @@
-"""Functions for whole models: gradient clipping, parameters as a vector, and functional calls."""
+"""Norms of gradients, and gradient clipping."""
 
 from __future__ import annotations
 
@@ -9,38 +9,24 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from xgrad.backend.recording import assign, run_array_code
-from xgrad.core.arguments import check_tensor, check_tensors
+from xgrad.core.arguments import as_tensor, check_tensors
 from xgrad.core.dtypes import float16, float32
 from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
-from xgrad.nn.functional_call import functional_call
 from xgrad.ops import (
     abs,
     asarray,
     astype,
     clip,
-    concat,
     isfinite,
     max,
     maximum,
     minimum,
-    reshape,
     sqrt,
     square,
     sum,
     zeros,
 )
-from xgrad.support import hints
-
-__all__ = [
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "functional_call",
-    "parameters_to_vector",
-    "vector_to_parameters",
-]
-hints.install(__name__)
-
 
 Parameters = Tensor | Iterable[Tensor]
 
@@ -95,21 +81,117 @@ def clip_grad_norm_(
     >>> xgrad.round(100 * x.grad)
     Tensor([60., 80.])
     """
-    if not max_norm >= 0:
-        raise ValueError(f"clip_grad_norm_: expected max_norm >= 0, got {max_norm}")
-    if not norm_type > 0:
-        raise ValueError(f"clip_grad_norm_: expected norm_type above 0, got {norm_type}")
+    _check_max_norm("clip_grad_norm_", max_norm)
     gradients = Gradients("clip_grad_norm_", parameters)
-    if not gradients.arrays:
+    norm = _checked_norm("clip_grad_norm_", gradients.arrays, norm_type, error_if_nonfinite)
+    if gradients.arrays:
+        gradients.scale(_factor(max_norm, norm))
+    return norm
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Parameters, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Return the norm of tensors, such as gradients, as one vector.
+
+    Parameters
+    ----------
+    tensors : Tensor or iterable of Tensor
+        Tensors on one device.
+    norm_type : float, default 2
+        The order p of the norm ``(Σ |x|^p)^(1/p)``; ``inf`` for the largest component.
+    error_if_nonfinite : bool, default False
+        Whether to check that the norm is finite, which waits for the device.
+
+    Returns
+    -------
+    Tensor
+        A scalar on the tensors' device, without a gradient; float32 for float16.
+
+    Raises
+    ------
+    ValueError
+        If `norm_type` is not above 0.
+    RuntimeError
+        If `error_if_nonfinite` and the norm is not finite.
+    DeviceError
+        If the tensors are on several devices.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.utils.get_total_norm([xgrad.asarray([3.0]), xgrad.asarray([[0.0, 4.0]])])
+    Tensor(5.)
+    """
+    arrays = check_tensors("get_total_norm", "tensors", tensors)
+    return _checked_norm("get_total_norm", arrays, norm_type, error_if_nonfinite)
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters: Parameters, max_norm: float, total_norm: Tensor) -> None:
+    """Scale gradients down by the factor that makes a given norm at most `max_norm`.
+
+    `clip_grad_norm_` is `get_total_norm` of the gradients, followed by this function.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Parameters on one device; the ones without a gradient are ignored.
+    max_norm : float
+        The maximum norm.
+    total_norm : Tensor
+        The norm, a scalar on the parameters' device.
+
+    Raises
+    ------
+    ValueError
+        If `max_norm` is negative, or `total_norm` is not a scalar.
+    DeviceError
+        If the gradients are on several devices.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.Tensor([3.0, 4.0], requires_grad=True)
+    >>> (x * x / 2).sum().backward()
+    >>> norm = xgrad.nn.utils.get_total_norm([x.grad])
+    >>> xgrad.nn.utils.clip_grads_with_norm_(x, 1.0, norm)
+    >>> xgrad.round(100 * x.grad)
+    Tensor([60., 80.])
+    """
+    name = "clip_grads_with_norm_"
+    _check_max_norm(name, max_norm)
+    norm = as_tensor(name, "total_norm", total_norm)
+    if norm.ndim:
+        raise ValueError(f"{name}: expected a scalar for total_norm, got shape {norm.shape}")
+    Gradients(name, parameters).scale(_factor(max_norm, norm))
+
+
+def _check_max_norm(name: str, max_norm: float) -> None:
+    if not max_norm >= 0:
+        raise ValueError(f"{name}: expected max_norm >= 0, got {max_norm}")
+
+
+def _factor(max_norm: float, norm: Tensor) -> Tensor:
+    """Return the factor of all gradients, at most 1."""
+    return minimum(max_norm / (norm + 1e-6), 1.0)
+
+
+def _checked_norm(
+    name: str, arrays: list[Tensor], norm_type: float, error_if_nonfinite: bool
+) -> Tensor:
+    if not norm_type > 0:
+        raise ValueError(f"{name}: expected norm_type above 0, got {norm_type}")
+    if not arrays:
         return asarray(0.0)
-    norm = _norm(gradients.arrays, float(norm_type))
+    norm = _norm(arrays, float(norm_type))
     if error_if_nonfinite and not isfinite(norm):
+        tensors = "tensors" if name == "get_total_norm" else "gradients"
         raise RuntimeError(
-            f"clip_grad_norm_: expected gradients with a finite norm, got {norm.item()}: "
-            "set error_if_nonfinite=False to scale them nevertheless"
+            f"{name}: expected {tensors} with a finite norm, got {norm.item()}: set"
+            " error_if_nonfinite=False to accept them nevertheless"
         )
-    scale = minimum(max_norm / (norm + 1e-6), 1.0)
-    gradients.scale(scale)
     return norm
 
 
@@ -211,76 +293,6 @@ class Gradients:
 def _scale(device: Any, x: Any, factor: Any) -> None:
     """Multiply an array in place: array code."""
     x *= factor
-
-
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return parameters concatenated into one vector; differentiable.
-
-    Parameters
-    ----------
-    parameters : iterable of Tensor
-        At least one parameter, all on one device.
-
-    Returns
-    -------
-    Tensor
-        A vector.
-
-    Raises
-    ------
-    DeviceError
-        If the parameters are on several devices.
-    ValueError
-        If there are none.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.utils.parameters_to_vector(xgrad.nn.Linear(3, 2).parameters()).shape
-    (8,)
-    """
-    tensors = check_tensors("parameters_to_vector", "parameters", parameters)
-    if not tensors:
-        raise ValueError("parameters_to_vector: expected parameters, got none")
-    return concat([reshape(p, (-1,)) for p in tensors])
-
-
-@no_grad()
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Assign the parts of a vector to parameters, in the order of `parameters_to_vector`.
-
-    The assignment is not recorded.
-
-    Parameters
-    ----------
-    vec : Tensor
-        A vector with as many elements as the parameters, on their device.
-    parameters : iterable of Tensor
-        The parameters, which keep their dtypes.
-
-    Raises
-    ------
-    ValueError
-        If `vec` has another shape.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> layer = xgrad.nn.Linear(1, 2)
-    >>> xgrad.nn.utils.vector_to_parameters(xgrad.arange(4.0), layer.parameters())
-    >>> layer.bias.detach()
-    Tensor([2., 3.])
-    """
-    vec = check_tensor("vector_to_parameters", "vec", vec)
-    tensors, start = check_tensors("vector_to_parameters", "parameters", parameters), 0
-    size = math.fsum([p.size for p in tensors])
-    if vec.shape != (size,):
-        raise ValueError(
-            f"vector_to_parameters: expected vec of shape ({size:.0f},), got {vec.shape}"
-        )
-    for p in tensors:
-        p.data = astype(reshape(vec[start : start + p.size], p.shape), p.dtype)
-        start += p.size
 
 
 def _common_buffer(leaves: list[Any]) -> Tensor | None:
