@@ -228,6 +228,22 @@ EMBEDDING = [
     )  # with padding, the gradient is not the derivative: see `test_embedding.py`
     for shape in ((4,), (2, 6), (), (0, 2))
 ]
+EMBEDDING += [
+    case("EmbeddingBag", 5, 3, of=inputs, mode=mode, **options)
+    for mode in ("sum", "mean", "max")
+    for inputs, options in (
+        ((classes(5, 2, 4),), {}),
+        ((classes(5, 2, 4),), {"padding_idx": 2}),
+        ((classes(5, 7), np.array([0, 3, 3, 6])), {}),
+        ((classes(5, 7), np.array([0, 3, 5, 7])), {"include_last_offset": True}),
+        ((classes(5, 7), np.array([0, 1, 5, 7])), {"padding_idx": 4}),
+    )
+]
+EMBEDDING += [
+    case("EmbeddingBag", 5, 3, of=(numbers, offsets, numbers.shape), mode="sum", **options)
+    for numbers, offsets in ((classes(5, 7), np.array([0, 2, 6])),)
+    for options in ({}, {"padding_idx": 0})
+]
 RECURRENT = [
     *[
         case(f"{name}Cell", 3, 4, of=((5, 3),), bias=bias)

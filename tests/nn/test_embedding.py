@@ -30,6 +30,60 @@ def test_padding_row_is_zero_at_first_and_gets_no_gradient_as_in_pytorch(padding
     assert layer.weight.grad.tolist() == other.weight.grad.tolist()
 
 
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, np.inf])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_options_of_embedding_match_pytorch(norm_type, scale, padding, device, torch):
+    numbers = np.array([[1, 4, 0], [4, 2, 1], [4, 4, 4]])
+    rows = np.random.default_rng(0).normal(size=(6, 3))
+    options = {"max_norm": 1.2, "norm_type": norm_type, "scale_grad_by_freq": scale}
+    layer = nn.Embedding.from_pretrained(on(device, rows), False, padding, **options)
+    other = torch.nn.Embedding.from_pretrained(torch.tensor(rows), False, padding, **options)
+    y, expected = layer(on(device, numbers)), other(torch.tensor(numbers))
+    weights = np.random.default_rng(1).normal(size=y.shape)
+    (y**2 * on(device, weights)).sum().backward()
+    (expected**2 * torch.tensor(weights)).sum().backward()
+    np.testing.assert_allclose(host(y), expected.detach().numpy(), 1e-12)
+    np.testing.assert_allclose(host(layer.weight), other.weight.detach().numpy(), 1e-12)
+    np.testing.assert_allclose(host(layer.weight.grad), other.weight.grad.numpy(), 1e-10, 1e-12)
+
+
+def test_pretrained_rows_are_copied_and_frozen():
+    rows = xgrad.ones((3, 2), dtype=xgrad.float64)
+    layer = nn.Embedding.from_pretrained(rows, padding_idx=1)
+    rows *= 2
+    assert layer.weight.tolist() == [[1.0, 1.0]] * 3 and layer.weight.dtype == xgrad.float64
+    assert not layer.weight.requires_grad and list(layer.state_dict()) == ["weight"]
+    assert nn.Embedding.from_pretrained(rows, freeze=False).weight.requires_grad
+
+
+def test_captured_step_renormalizes_rows_as_eagerly():
+    rows = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    twins = [
+        nn.Embedding.from_pretrained(
+            xgrad.asarray(rows), freeze=False, max_norm=0.5, scale_grad_by_freq=True
+        )
+        for _ in range(2)
+    ]
+
+    def step_of(layer):
+        def step(x):
+            layer.zero_grad()
+            y = layer(x)
+            (y**2).sum().backward()
+            return y.detach(), layer.weight.grad
+
+        return step
+
+    eager, captured = step_of(twins[0]), xgrad.capture(step_of(twins[1]))
+    for numbers in ([0, 1, 1], [2, 2, 2], [3, 0, 1]):
+        x = xgrad.asarray(numbers)
+        for a, b in zip(eager(x), captured(x), strict=True):
+            assert host(a).tobytes() == host(b).tobytes()
+        assert host(twins[0].weight).tobytes() == host(twins[1].weight).tobytes()
+    assert captured.refusal is None
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64])
 def test_embedding_takes_integers_of_any_width(dtype, device):
     weight = on(device, np.arange(600.0).reshape(300, 2))
@@ -95,7 +149,22 @@ def test_residual_adds_its_input():
             "nn.Embedding(3, 2, 0.5)",
             "TypeError: Embedding: expected an int for padding_idx, got 0.5",
         ),
-        ("nn.Embedding(3, 2, max_norm=1.0)", "TypeError: … unexpected keyword argument 'max_norm'"),
+        (
+            "nn.Embedding(3, 2, sparse=True)",
+            "ValueError: Embedding: expected sparse=False, got True: gradients are dense",
+        ),
+        (
+            "nn.Embedding(3, 2, max_norm=-1.0)(xp.arange(2))",
+            "ValueError: embedding: expected max_norm >= 0, got -1.0",
+        ),
+        (
+            "nn.Embedding(3, 2, max_norm=1.0, norm_type=0)(xp.arange(2))",
+            "ValueError: embedding: expected norm_type above 0, got 0",
+        ),
+        (
+            "nn.Embedding.from_pretrained(xp.ones(3))",
+            "ValueError: Embedding.from_pretrained: expected embeddings of shape",
+        ),
         (
             "nn.Embedding(3, 2)(xp.ones(2))",
             "TypeError: embedding: expected input of integers, got float32: use .astype",

@@ -73,6 +73,7 @@ def tensors(
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # of PyTorch's Transformer
+@pytest.mark.filterwarnings("ignore:LSTM with projections")  # of PyTorch's LSTM
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(
     ("case", "training"),

@@ -32,7 +32,7 @@ from xgrad.nn.attention import MultiheadAttention
 from xgrad.nn.containers import ModuleDict, ModuleList, Residual, Sequential
 from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from xgrad.nn.dropout import Dropout, Dropout1d, Dropout2d
-from xgrad.nn.embedding import Embedding
+from xgrad.nn.embedding import Embedding, EmbeddingBag
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import (
     BCELoss,
@@ -119,6 +119,7 @@ __all__ = [
     "Dropout1d",
     "Dropout2d",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
     "GRUCell",
     "GaussianNLLLoss",

@@ -28,8 +28,10 @@ from xgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpo
 from xgrad.ops.distances import cosine_similarity, normalize, pairwise_distance
 from xgrad.ops.dropout import dropout, dropout1d, dropout2d
 from xgrad.ops.embedding import embedding
+from xgrad.ops.embedding_bag import embedding_bag
 from xgrad.ops.encoding import one_hot
 from xgrad.ops.gelu import gelu
+from xgrad.ops.gumbel_softmax import gumbel_softmax
 from xgrad.ops.likelihoods import gaussian_nll_loss, poisson_nll_loss
 from xgrad.ops.losses import (
     binary_cross_entropy,
@@ -84,10 +86,12 @@ __all__ = [
     "dropout2d",
     "elu",
     "embedding",
+    "embedding_bag",
     "gaussian_nll_loss",
     "gelu",
     "glu",
     "group_norm",
+    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",

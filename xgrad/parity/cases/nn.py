@@ -11,6 +11,7 @@ import xgrad
 from xgrad.backend import philox
 from xgrad.nn import functional as F
 from xgrad.ops import dropout
+from xgrad.ops.gumbel_softmax import of_uniform
 from xgrad.parity.op_case import INF, NAN, SPECIAL_VALUES, OpCase, ints, op_case, sample, unary
 from xgrad.parity.pytorch import torch
 from xgrad.parity.tolerance import COMPOSED, ROUNDED, SELECTED, SUMS
@@ -249,6 +250,36 @@ CASES: list[OpCase] = [
         sample(ints(2, 1), (3, 2), layout="transposed"),
         fn=F.embedding,
         torch="nn.functional.embedding",
+    ),
+    op_case(
+        "embedding_bag",
+        SUMS,
+        *[sample(ints([2, 0, 2], [1, 1, 0]), (3, 2), mode=mode) for mode in ("sum", "mean", "max")],
+        sample(ints(2, 0, 2, 1), (3, 2), ints(0, 3, 3), mode="sum"),
+        sample(ints(2, 0, 2, 1), (3, 2), ints(0, 1), mode="max", padding_idx=2),
+        sample(ints(2, 0, 2, 1), (3, 2), ints(0, 3), layout="transposed"),
+        fn=F.embedding_bag,
+        torch="nn.functional.embedding_bag",
+    ),
+    op_case(
+        "embedding_bag of weights",
+        SUMS,
+        sample(ints(2, 0, 2, 1), (3, 2), ints(0, 3, 3), (4,)),
+        sample(ints([2, 0], [2, 1]), (3, 2), None, (2, 2)),
+        fn=lambda x, weight, offsets, factors: F.embedding_bag(
+            x, weight, offsets, mode="sum", per_sample_weights=factors
+        ),
+        torch=lambda x, weight, offsets, factors: torch.nn.functional.embedding_bag(
+            x, weight, offsets, mode="sum", per_sample_weights=factors
+        ),
+    ),
+    op_case(
+        "gumbel_softmax of uniform numbers",
+        COMPOSED,
+        sample((2, 3), np.linspace(0.1, 0.9, 6).reshape(2, 3)),
+        sample((2, 0), np.zeros((2, 0))),
+        fn=lambda x, noise: of_uniform(x, noise, 0.7, False, -1),
+        torch=lambda x, noise: torch.softmax((x - torch.log(-torch.log(noise))) / 0.7, -1),
     ),
     op_case(
         "dropout of a seed",
