@@ -557,6 +557,15 @@ LOSSES = [
         )
     ],
 ]
+ADAPTIVE = [
+    case("AdaptiveLogSoftmaxWithLoss", 8, 9, cutoffs, of=((5, 8), classes(9, 5)), **options)
+    for cutoffs, options in (
+        ([4], {}),
+        ([2, 5, 7], {"div_value": 2.0, "head_bias": True}),
+        ([1, 8], {"div_value": 1.0}),
+    )
+]
+ADAPTIVE += [case("AdaptiveLogSoftmaxWithLoss", 8, 9, [4], of=((8,), np.array(6)))]
 CASES = [
     *LINEAR,
     *SHAPES,
@@ -568,4 +577,5 @@ CASES = [
     *RECURRENT,
     *ATTENTION,
     *LOSSES,
+    *ADAPTIVE,
 ]

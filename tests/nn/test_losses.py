@@ -195,11 +195,13 @@ def test_invalid_arguments_are_refused(call, error):
     check_error(call, error, F=F)
 
 
-LOSSES = sorted(name for name in nn.__all__ if name.endswith("Loss"))
+LOSSES = sorted(
+    name for name in nn.__all__ if name.endswith("Loss") and not name.startswith("Adaptive")
+)
 #: What each option takes, in words of an error, and values that it refuses.
 OPTIONS: dict[str, tuple[str, list[object]]] = {
     "reduction": ("a reduction of .*'mean', 'sum'.* or 'none'", ["max", 3, None]),
-    "ignore_index": ("an int", ["x", 0.5, True]),
+    **dict.fromkeys(("blank", "ignore_index"), ("an int", ["x", 0.5, True])),
     "eps": ("(a number|eps >= 0)", ["x", None, (1.0,), True, -1.0, float("nan")]),
     "margin": (
         "(a number|margin (> 0|other than NaN))",
@@ -209,7 +211,10 @@ OPTIONS: dict[str, tuple[str, list[object]]] = {
     "beta": ("(a number|beta >= 0)", ["x", None, -0.5, float("nan")]),
     "delta": ("(a number|delta > 0)", ["x", None, 0, float("nan")]),
     "label_smoothing": ("(a number|label_smoothing from 0 to 1)", ["x", None, -0.1, 2]),
-    **dict.fromkeys(("full", "log_input", "log_target", "swap"), ("a bool", ["x", None, 1, 0.5])),
+    **dict.fromkeys(
+        ("full", "log_input", "log_target", "swap", "zero_infinity"),
+        ("a bool", ["x", None, 1, 0.5]),
+    ),
     **dict.fromkeys(("weight", "pos_weight"), ("a Tensor or None", ["x", 1.0, [1.0]])),
 }
 
@@ -217,7 +222,10 @@ OPTIONS: dict[str, tuple[str, list[object]]] = {
 @pytest.mark.parametrize("name", LOSSES)
 def test_option_of_another_type_or_out_of_range_is_refused_by_name(name):
     loss = getattr(nn, name)
-    inputs, _ = tensors(next(case for case in CASES if case.name == name))
+    if name == "CTCLoss":  # PyTorch's gradient differs: see `test_ctc_loss.py`
+        inputs = [xgrad.zeros((3, 1, 2)), xgrad.asarray([[1]]), [3], [1]]
+    else:
+        inputs, _ = tensors(next(case for case in CASES if case.name == name))
     for option in signature(loss).parameters:
         expected, refused = OPTIONS[option]
         for value in refused:

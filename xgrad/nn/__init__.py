@@ -28,6 +28,7 @@ from xgrad.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from xgrad.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from xgrad.nn.attention import MultiheadAttention
 from xgrad.nn.containers import ModuleDict, ModuleList, Residual, Sequential
 from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
@@ -79,6 +80,7 @@ from xgrad.nn.pooling import (
 )
 from xgrad.nn.recurrent import GRU, LSTM, RNN
 from xgrad.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
+from xgrad.nn.sequence_losses import CTCLoss
 from xgrad.nn.shapes import Flatten, Identity, Unflatten
 from xgrad.nn.state_dict import IncompatibleKeys
 from xgrad.nn.transformer import PositionalEncoding, TransformerEncoder, TransformerEncoderLayer
@@ -101,6 +103,7 @@ __all__ = [
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AvgPool1d",
@@ -109,6 +112,7 @@ __all__ = [
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "CTCLoss",
     "Conv1d",
     "Conv2d",
     "ConvTranspose1d",

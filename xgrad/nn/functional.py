@@ -25,6 +25,7 @@ from xgrad.ops.activations import (
 from xgrad.ops.attention import scaled_dot_product_attention
 from xgrad.ops.class_losses import cross_entropy, multi_margin_loss, nll_loss
 from xgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from xgrad.ops.ctc import ctc_loss
 from xgrad.ops.distances import cosine_similarity, normalize, pairwise_distance
 from xgrad.ops.dropout import dropout, dropout1d, dropout2d
 from xgrad.ops.embedding import embedding
@@ -81,6 +82,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",

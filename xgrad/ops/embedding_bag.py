@@ -15,6 +15,7 @@ from xgrad.ops.embedding import check_not_sparse, front_index, looked_up_rows, l
 from xgrad.ops.indexing import _scatter_add, take, take_along_axis
 from xgrad.ops.manipulation import broadcast_to, expand_dims, reshape, squeeze
 from xgrad.ops.padding import pad
+from xgrad.ops.precision import upcast
 from xgrad.ops.searching import argmax, searchsorted, where
 from xgrad.ops.statistical import all, any, sum
 from xgrad.ops.tensor_conversion import astype
@@ -168,6 +169,7 @@ def _factors(
     return reshape(factors, (input.size,))
 
 
+@upcast
 def _reduce_padded(
     rows: Tensor, inside: Tensor | None, factors: Tensor | None, mode: str
 ) -> Tensor:
@@ -196,6 +198,7 @@ def _reduce_padded(
     return total / astype(maximum(counts, 1), rows.dtype)
 
 
+@upcast
 def _reduce_segments(
     rows: Tensor, starts: Tensor, inside: Tensor | None, factors: Tensor | None, mode: str
 ) -> Tensor:

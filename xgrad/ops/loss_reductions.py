@@ -46,7 +46,7 @@ _RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "multi_margin_loss p": ("of 1 or 2", lambda x: x in (1, 2)),
     "triplet_margin_loss margin": ("> 0", lambda x: x > 0),
 }
-_FLAGS = ("full", "log_input", "log_target", "swap")
+_FLAGS = ("full", "log_input", "log_target", "swap", "zero_infinity")
 
 
 def check_options(op: str, title: str = "", /, **options: Any) -> None:
@@ -58,7 +58,7 @@ def check_options(op: str, title: str = "", /, **options: Any) -> None:
     for name, value in options.items():
         if name == "reduction":
             check_reduction(title, value, *(["batchmean"] if op == "kl_div" else []))
-        elif name == "ignore_index":
+        elif name in ("blank", "ignore_index"):
             as_int(title, name, -100 if value is None else value)
         elif name in _FLAGS:
             if not isinstance(value, (bool, np.bool_)):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
+from xgrad import asarray
 from xgrad.nn import functional as F
 from xgrad.parity.op_case import OpCase, Sample, Torch, a, ints, op_case, sample
 from xgrad.parity.pytorch import torch
@@ -18,11 +20,16 @@ WEIGHTS = np.array([0.5, 2.0, 1.5])
 
 
 def _case(
-    name: str, tolerance: Tolerance, *samples: Sample, torch: Torch = "", **fields: Any
+    name: str,
+    tolerance: Tolerance,
+    *samples: Sample,
+    torch: Torch = "",
+    fn: Any = None,
+    **fields: Any,
 ) -> OpCase:
     function = name.split(" ")[0]
     torch = f"nn.functional.{function}" if torch == "" else torch
-    return op_case(name, tolerance, *samples, fn=getattr(F, function), torch=torch, **fields)
+    return op_case(name, tolerance, *samples, fn=fn or getattr(F, function), torch=torch, **fields)
 
 
 def _each(*inputs: Any, **options: Any) -> Sample:
@@ -30,7 +37,33 @@ def _each(*inputs: Any, **options: Any) -> Sample:
     return sample(*inputs, reduction="none", **options)
 
 
+def _sum_over_alignments(x: Any, blank: int = 0) -> Any:
+    """Return the CTC loss of the labels 1, 2 for two sequences, as a sum over all alignments."""
+    paths = [
+        path
+        for path in itertools.product(range(3), repeat=x.shape[0])
+        if [k for k, _ in itertools.groupby(path) if k != blank] == [1, 2]
+    ]
+    logs = [sum(x[t, :, k] for t, k in enumerate(path)) for path in paths]
+    return -torch.logsumexp(torch.stack(logs), 0)
+
+
 CASES: list[OpCase] = [
+    _case(
+        "ctc_loss",
+        COMPOSED,
+        sample((4, 2, 3)),
+        sample((2, 2, 3)),
+        sample((3, 2, 3), layout="transposed"),
+        fn=lambda x: F.ctc_loss(
+            x,
+            asarray([[1, 2], [1, 2]], device=x.device),
+            [x.shape[0]] * 2,
+            [2, 2],
+            reduction="none",
+        ),
+        torch=_sum_over_alignments,
+    ),
     # classes
     _case(
         "cross_entropy",
