@@ -33,6 +33,8 @@ MODULES = [
     xgrad.nn.functional,
     xgrad.nn.init,
     xgrad.nn.utils,
+    xgrad.nn.utils.parametrizations,
+    xgrad.nn.utils.parametrize,
     xgrad.nn.utils.rnn,
     xgrad.onnx,
     xgrad.ops,

@@ -98,9 +98,9 @@ class _Convolution(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the output: (N, out_channels, ...), or (out_channels, ...) without a batch."""
-        name = type(self).__name__
-        input = of_dtype_of(self.weight, input, name)
-        arrays, ndim, more = (input, self.weight, self.bias), self.ndim, self.output_padding
+        name, weight = type(self).__name__, self.weight
+        input = of_dtype_of(weight, input, name)
+        arrays, ndim, more = (input, weight, self.bias), self.ndim, self.output_padding
         if self.transposed and isinstance(self.padding, tuple):
             options = self.stride, self.padding, more
             return convolve_transposed(name, *arrays, *options, self.groups, self.dilation, ndim)

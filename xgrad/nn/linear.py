@@ -86,7 +86,8 @@ class Linear(Module):
 
         The input has shape (..., in_features).
         """
-        return linear(of_dtype_of(self.weight, input, type(self).__name__), self.weight, self.bias)
+        weight = self.weight
+        return linear(of_dtype_of(weight, input, type(self).__name__), weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

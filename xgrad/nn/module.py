@@ -9,6 +9,7 @@ from xgrad.backend.device import Device
 from xgrad.core.dtypes import float16, float32, float64, standard
 from xgrad.core.tensor import Tensor
 from xgrad.nn.calls import CallableModule
+from xgrad.nn.computed import ComputedAttributes
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.state_dict import IncompatibleKeys, load_state
 from xgrad.nn.summary import Summary, summarize
@@ -29,7 +30,7 @@ class Edits:
 edits = Edits()
 
 
-class Module(CallableModule):
+class Module(CallableModule, ComputedAttributes):
     """The base class of layers, models and losses: a function with state.
 
     Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes of
@@ -96,7 +97,10 @@ class Module(CallableModule):
                 f" got {type(value).__name__}: to change its values, assign to .data"
             )
         edits.number += 1
-        super().__setattr__(name, value)
+        if name in self._computed:
+            self._computed[name].assign(self, value)
+        else:
+            super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         edits.number += 1

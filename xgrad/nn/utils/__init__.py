@@ -1,7 +1,7 @@
 """Functions for whole models: clipping, parameters as a vector, parametrizations, sequences."""
 
 from xgrad.nn.functional_call import functional_call
-from xgrad.nn.utils import rnn
+from xgrad.nn.utils import parametrizations, parametrize, rnn
 from xgrad.nn.utils.gradients import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -9,6 +9,12 @@ from xgrad.nn.utils.gradients import (
     get_total_norm,
 )
 from xgrad.nn.utils.vectors import parameters_to_vector, vector_to_parameters
+from xgrad.nn.utils.weight_norms import (
+    remove_spectral_norm,
+    remove_weight_norm,
+    spectral_norm,
+    weight_norm,
+)
 from xgrad.support import hints
 
 __all__ = [
@@ -18,7 +24,13 @@ __all__ = [
     "functional_call",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_spectral_norm",
+    "remove_weight_norm",
     "rnn",
+    "spectral_norm",
     "vector_to_parameters",
+    "weight_norm",
 ]
 hints.install(__name__)
