@@ -144,9 +144,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Initialize all weights again."""
         self.head.reset_parameters()
-        for first, second in self.tail:
-            first.reset_parameters()
-            second.reset_parameters()
+        for module in self.tail.modules():
+            if isinstance(module, Linear):
+                module.reset_parameters()
 
     def forward(self, input: Tensor, target: Tensor) -> AdaptiveOutput:
         """Return the log-probabilities of the targets, and the loss.

@@ -65,7 +65,8 @@ class _Table(Module):
                 f" embedding_dim), got {rows.shape}"
             )
         weight = Parameter(rows, requires_grad=not freeze)
-        layer = cls(*rows.shape, **options, device=weight.device, dtype=weight.dtype)
+        made: Any = cls
+        layer: Self = made(*rows.shape, **options, device=weight.device, dtype=weight.dtype)
         layer.weight = weight
         return layer
 

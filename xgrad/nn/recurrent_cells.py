@@ -224,7 +224,7 @@ class LongShortUnit(RecurrentWeights):
             keep = concat([*rows, rows[-1]])
             x = where(expand_dims(ends.inside, axis=-1), x, keep)
         if self.proj_size:
-            return _projected_lstm(x, weights[1], weights[2], *states, reverse)
+            return _projected_lstm(x, weights[1], weights[2], states, reverse)
         out, c = lstm(x, weights[1], *states, reverse=reverse)
         return out, c
 
@@ -245,13 +245,14 @@ class LongShortUnit(RecurrentWeights):
 
 
 def _projected_lstm(
-    x: Tensor, weight: Tensor, projection: Tensor, h: Tensor, c: Tensor, reverse: bool
+    x: Tensor, weight: Tensor, projection: Tensor, states: States, reverse: bool
 ) -> tuple[Tensor, Tensor]:
     """Return the projected hidden states of all steps, and the last cell.
 
     `x` is the projected input of shape (time, batch, 4 hidden); see `xgrad.ops.recurrent.lstm`.
     """
     steps, out = unstack(x), []
+    h, c = states
     for z in steps[::-1] if reverse else steps:
         n = c.shape[-1]
         gates = z + linear(h, weight)

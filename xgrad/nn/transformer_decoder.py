@@ -108,11 +108,10 @@ class TransformerDecoderLayer(Module):
         for argument, value in (("d_model", d_model), ("nhead", nhead)):
             positive_int(name, argument, value)
         self.activation, self.norm_first = activation_function(name, activation), norm_first
-        for part in ("self_attn", "multihead_attn"):
-            attention = MultiheadAttention(
-                d_model, nhead, dropout, bias, batch_first=batch_first, **on
-            )
-            setattr(self, part, attention)
+        self.self_attn, self.multihead_attn = (
+            MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **on)
+            for _ in range(2)
+        )
         self.linear1 = Linear(d_model, dim_feedforward, bias, **on)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **on)
@@ -146,7 +145,8 @@ class TransformerDecoderLayer(Module):
             x = x + self.dropout1(_attend(self.self_attn, y, y, *own))
             y = self.norm2(x)
             x = x + self.dropout2(_attend(self.multihead_attn, y, memory, *others))
-            return x + self._transform(self.norm3(x))
+            final: Tensor = x + self._transform(self.norm3(x))
+            return final
         x = self.norm1(x + self.dropout1(_attend(self.self_attn, x, x, *own)))
         x = self.norm2(x + self.dropout2(_attend(self.multihead_attn, x, memory, *others)))
         out: Tensor = self.norm3(x + self._transform(x))

@@ -13,7 +13,7 @@ from typing import Any
 from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.dtypes import FLOATING, int64
 from xgrad.core.tensor import Tensor
-from xgrad.ops.creation import arange, asarray, full_like, zeros
+from xgrad.ops.creation import arange, full_like, zeros
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import maximum
 from xgrad.ops.embedding import check_numbers
@@ -24,7 +24,7 @@ from xgrad.ops.manipulation import broadcast_to, expand_dims, reshape
 from xgrad.ops.precision import upcast, widened
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import cumulative_sum
-from xgrad.ops.tensor_conversion import astype
+from xgrad.ops.tensor_conversion import asarray, astype
 
 #: The logarithm of 0: finite, so that no difference of two of them is NaN.
 _NEVER = -1e30
@@ -235,7 +235,8 @@ def _likelihood(logs: Tensor, labels: Tensor, times: Tensor, counts: Tensor, bla
     finals = (numbers == ends) | (numbers == ends - 1)
     places = broadcast_to(expand_dims(states, axis=0), (time, batch, count))
     scores = maximum(take_along_axis(logs, places, axis=2), _NEVER)
-    return alignment_likelihood(scores, skips, times, finals)
+    likelihood: Tensor = alignment_likelihood(scores, skips, times, finals)
+    return likelihood
 
 
 def _lengths(op: str, name: str, lengths: Any, logs: Tensor, highest: int) -> Tensor:
@@ -245,14 +246,14 @@ def _lengths(op: str, name: str, lengths: Any, logs: Tensor, highest: int) -> Te
         lengths = asarray([as_int(op, name, n) for n in lengths] or [0], device=logs.device)
     elif not hasattr(lengths, "dtype"):
         lengths = asarray(as_int(op, name, lengths), device=logs.device)
-    lengths = as_tensor(op, name, lengths)
-    if lengths.dtype.kind not in "iu":
-        raise TypeError(f"{op}: expected {name} of integers, got {lengths.dtype}")
-    if lengths.ndim > 1 or lengths.size != batch:
-        raise ValueError(f"{op}: expected {name} of shape ({batch},), got {lengths.shape}")
-    lengths = astype(reshape(lengths, (batch,)), int64, copy=False)
-    check_numbers(op, name, lengths, highest + 1)
-    return lengths
+    counts = as_tensor(op, name, lengths)
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"{op}: expected {name} of integers, got {counts.dtype}")
+    if counts.ndim > 1 or counts.size != batch:
+        raise ValueError(f"{op}: expected {name} of shape ({batch},), got {counts.shape}")
+    counts = astype(reshape(counts, (batch,)), int64, copy=False)
+    check_numbers(op, name, counts, highest + 1)
+    return counts
 
 
 def _separated(op: str, targets: Tensor, counts: Tensor, lengths: Any) -> Tensor:

@@ -283,7 +283,7 @@ def remove_parametrizations(
     module._compute(tensor_name, None)
     del parametrizations[tensor_name]
     if not len(parametrizations):
-        del module.parametrizations
+        delattr(module, "parametrizations")
     if isinstance(original, Parameter):
         module.register_parameter(tensor_name, original)
     else:

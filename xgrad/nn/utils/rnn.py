@@ -136,7 +136,7 @@ def pack_padded_sequence(
             f"{name}: expected lengths in descending order, got {counts}: sort the sequences, or"
             " set enforce_sorted=False"
         )
-    here = {"dtype": int64, "device": x.device}
+    here: dict[str, Any] = {"dtype": int64, "device": x.device}
     times = expand_dims(arange(max(counts), device=x.device), axis=1)
     batch_sizes = sum(astype(asarray(counts, **here) > times, int64), axis=1)
     sorted_indices = None if enforce_sorted else asarray(order, **here)
