@@ -207,6 +207,9 @@ def targets() -> list[tuple[str, Callable[..., Any]]]:
         nn.functional,
         nn.init,
         nn.utils,
+        nn.utils.parametrizations,
+        nn.utils.parametrize,
+        nn.utils.rnn,
         xgrad.optim,
     ]
     spaces += [xgrad.autograd, xgrad.random, xgrad.data, xgrad.data.transforms]

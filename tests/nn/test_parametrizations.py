@@ -273,7 +273,7 @@ NAMES = {"nn": nn, "p": parametrizations, "q": parametrize, "Double": Double}
             "p.weight_norm(nn.Linear(3, 2), 'weights')",
             "ValueError: weight_norm: expected the name of a parameter of Linear, got 'weights'",
         ),
-        ("p.weight_norm(3)", "TypeError: weight_norm: expected a module, got 3"),
+        ("p.weight_norm(3)", "TypeError: weight_norm: expected a module for module, got 3"),
         (
             "p.spectral_norm(nn.Linear(3, 2), n_power_iterations=0)",
             "ValueError: spectral_norm: expected an int above 0 for n_power_iterations, got 0",

@@ -10,14 +10,14 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import int64
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import arange, full, zeros
-from xgrad.ops.elementwise import maximum
+from xgrad.ops.elementwise import clip, maximum
 from xgrad.ops.embedding import check_not_sparse, front_index, looked_up_rows, lookup_arguments
 from xgrad.ops.indexing import _scatter_add, take, take_along_axis
 from xgrad.ops.manipulation import broadcast_to, expand_dims, reshape, squeeze
 from xgrad.ops.padding import pad
 from xgrad.ops.precision import upcast
 from xgrad.ops.searching import argmax, searchsorted, where
-from xgrad.ops.statistical import all, any, sum
+from xgrad.ops.statistical import all, any, cumulative_sum, sum
 from xgrad.ops.tensor_conversion import astype
 from xgrad.support.hints import shown
 
@@ -214,8 +214,7 @@ def _reduce_segments(
         values = rows.detach()
         if inside is not None:
             values = where(expand_dims(inside, axis=1), values, -math.inf)
-        ends = pad(starts[1:], ((0, 1),), constant_values=count)
-        best = take(_places_of_maxima(values, of_bag), maximum(ends - 1, 0), axis=0)
+        best = _places_of_maxima(values, starts)
         return where(sizes == 0, 0, take_along_axis(rows, best, axis=0))
     if factors is not None:
         rows = rows * expand_dims(factors, axis=1)
@@ -225,14 +224,39 @@ def _reduce_segments(
     return total if mode == "sum" else total / astype(maximum(sizes, 1), rows.dtype)
 
 
-def _places_of_maxima(values: Tensor, of_bag: Tensor) -> Tensor:
+def _places_of_maxima(values: Tensor, starts: Tensor) -> Tensor:
+    """Return the index of the largest element of each bag and feature, the first on ties.
+
+    Bags are cut into chunks of the mean length of a bag, so that no length is read: first the
+    largest elements of all chunks are found, then those of bags among them.
+    """
+    (count, _), bags = values.shape, starts.shape[0]
+    width = -(-count // bags)
+    ends = pad(starts[1:], ((0, 1),), constant_values=count)
+    chunks = (ends - starts + width - 1) // width
+    firsts = cumulative_sum(chunks) - chunks
+    numbers = arange(count // width + bags, device=values.device)  # at least as many as chunks
+    of_bag = searchsorted(firsts, numbers, side="right") - 1
+    begins = take(starts - width * firsts, of_bag, axis=0) + width * numbers
+    places = expand_dims(begins, axis=1) + arange(width, device=values.device)
+    real = places < expand_dims(take(ends, of_bag, axis=0), axis=1)
+    places = where(real, places, 0)
+    rows = reshape(take(values, reshape(places, (-1,)), axis=0), (*places.shape, values.shape[1]))
+    rows = where(expand_dims(real, axis=2), rows, -math.inf)
+    best = argmax(rows, axis=1, keepdims=True)
+    tops = squeeze(take_along_axis(rows, best, axis=1), axis=1)
+    chosen = take(_rows_of_maxima(tops, of_bag), maximum(firsts + chunks - 1, 0), axis=0)
+    best = expand_dims(begins, axis=1) + squeeze(best, axis=1)
+    return clip(take_along_axis(best, chosen, axis=0), 0, count - 1)
+
+
+def _rows_of_maxima(values: Tensor, of_bag: Tensor) -> Tensor:
     """Return the index of the largest element so far in the same bag, the first on ties.
 
-    A window before each row doubles in each step, so that no length of a bag is needed.
+    A window before each row doubles in each step.
     """
     count = values.shape[0]
-    places = arange(count, device=values.device)
-    best = broadcast_to(expand_dims(places, axis=1), values.shape)
+    best = broadcast_to(expand_dims(arange(count, device=values.device), axis=1), values.shape)
     step = 1
     while step < count:
         shift = ((step, 0), (0, 0))

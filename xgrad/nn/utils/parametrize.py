@@ -121,7 +121,7 @@ def register_parametrization(
     Raises
     ------
     TypeError
-        If `module` or `parametrization` is not a module, or the parametrization returns no tensor.
+        If an argument has another type, or the parametrization returns no tensor.
     ValueError
         If there is no tensor of this name, or a shape or dtype changes.
 
@@ -140,9 +140,10 @@ def register_parametrization(
     ['bias', 'parametrizations.weight.original']
     """
     op = "register_parametrization"
-    for argument, value in (("module", module), ("parametrization", parametrization)):
-        if not isinstance(value, Module):
-            raise TypeError(f"{op}: expected a module for {argument}, got {shown(value)}")
+    check_module(op, "module", module)
+    check_module(op, "parametrization", parametrization)
+    if not isinstance(tensor_name, str):
+        raise TypeError(f"{op}: expected a str for tensor_name, got {shown(tensor_name)}")
     if is_parametrized(module, tensor_name):
         parametrizations: Any = vars(module)["parametrizations"]
         chain = parametrizations[tensor_name]
@@ -184,6 +185,12 @@ def register_parametrization(
     return module
 
 
+def check_module(op: str, argument: str, value: Any) -> None:
+    """Raise TypeError unless an argument is a module."""
+    if not isinstance(value, Module):
+        raise TypeError(f"{op}: expected a module for {argument}, got {shown(value)}")
+
+
 def _check_result(op: str, name: str, before: Tensor, after: Any) -> None:
     if not isinstance(after, Tensor):
         raise TypeError(
@@ -211,6 +218,11 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     bool
         Whether `register_parametrization` was called.
 
+    Raises
+    ------
+    TypeError
+        If `module` is not a module.
+
     Examples
     --------
     >>> import xgrad
@@ -219,6 +231,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
     (True, False)
     """
+    check_module("is_parametrized", "module", module)
     names = [name for name, x in module._computed.items() if isinstance(x, _Parametrized)]
     return bool(names) if tensor_name is None else tensor_name in names
 
@@ -247,6 +260,8 @@ def remove_parametrizations(
     ------
     ValueError
         If the tensor has no parametrizations, or there is no single original tensor to restore.
+    TypeError
+        If `module` is not a module.
 
     Examples
     --------
@@ -258,6 +273,7 @@ def remove_parametrizations(
     ['bias', 'weight']
     """
     op = "remove_parametrizations"
+    check_module(op, "module", module)
     if not is_parametrized(module, tensor_name):
         raise ValueError(
             f"{op}: expected the name of a parametrized tensor of {type(module).__name__}, got"

@@ -11,6 +11,7 @@ from xgrad.nn.checks import positive_int
 from xgrad.nn.computed import ComputedAttribute
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
+from xgrad.nn.utils.parametrize import check_module
 from xgrad.ops import maximum, moveaxis, reshape, sqrt, square, sum
 from xgrad.random import randn
 from xgrad.support.hints import shown
@@ -32,9 +33,8 @@ def check_dim(op: str, weight: Tensor, dim: int | None) -> None:
 
 def parameter_of(op: str, module: Module, name: str) -> Parameter:
     """Return a parameter of a module by name; ValueError if there is none."""
-    if not isinstance(module, Module):
-        raise TypeError(f"{op}: expected a module, got {shown(module)}")
-    weight = vars(module).get(name)
+    check_module(op, "module", module)
+    weight = vars(module).get(name) if isinstance(name, str) else None
     if not isinstance(weight, Parameter):
         raise ValueError(
             f"{op}: expected the name of a parameter of {type(module).__name__}, got {shown(name)}"
@@ -166,6 +166,8 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     ------
     ValueError
         If `weight_norm` was not called.
+    TypeError
+        If `module` is not a module.
 
     Examples
     --------
@@ -174,6 +176,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     >>> list(xgrad.nn.utils.remove_weight_norm(layer).state_dict())
     ['bias', 'weight']
     """
+    check_module("remove_weight_norm", "module", module)
     return _removed("remove_weight_norm", module, name, _WeightNorm, ("g", "v"))
 
 
@@ -181,7 +184,8 @@ def _removed(
     op: str, module: Module, name: str, kind: type[ComputedAttribute], parts: tuple[str, ...]
 ) -> Module:
     """Make a computed weight a parameter again, without the parameters and buffers of its parts."""
-    if not isinstance(module._computed.get(name), kind):
+    attribute = module._computed.get(name) if isinstance(name, str) else None
+    if not isinstance(attribute, kind):
         raise ValueError(
             f"{op}: expected the name of a weight of {op.removeprefix('remove_')} of"
             f" {type(module).__name__}, got {shown(name)}"
@@ -309,6 +313,8 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     ------
     ValueError
         If `spectral_norm` was not called.
+    TypeError
+        If `module` is not a module.
 
     Examples
     --------
@@ -317,6 +323,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     >>> list(xgrad.nn.utils.remove_spectral_norm(layer).state_dict())
     ['bias', 'weight']
     """
+    check_module("remove_spectral_norm", "module", module)
     training = module.training
     module.training = False  # no more power iterations
     try:
