@@ -142,8 +142,11 @@ def test_removal_keeps_the_weight_and_is_trained_further(form, function):
     assert layer.weight.grad.shape == (2, 3)
 
 
-@pytest.mark.parametrize("form", ["new", "old"])
-@pytest.mark.parametrize("function", ["weight_norm", "spectral_norm"])
+@pytest.mark.parametrize(
+    ("form", "function"),
+    [(form, name) for form in ("new", "old") for name in ("weight_norm", "spectral_norm")]
+    + [("new", "orthogonal")],
+)
 def test_captured_training_equals_eager(form, function, capturing_device):
     runs = []
     for run in (lambda step: step, xgrad.capture):
@@ -182,6 +185,46 @@ def test_copies_functional_calls_and_state_dicts(form, function):
     assert all(gradient[name].shape == p.shape for name, p in params.items())
     double = copy.deepcopy(layer).double()
     assert double.weight.dtype == xgrad.float64
+
+
+@pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("sizes", [(3, 3), (4, 2), (2, 4), (1, 3)])
+@pytest.mark.parametrize("trivial", [True, False])
+def test_orthogonal_matches_pytorch(orthogonal_map, sizes, trivial, torch):
+    made = []
+    for library in (xgrad, torch):
+        layer = library.nn.Linear(*sizes).double()
+        layer.weight.data = library.asarray(np.random.default_rng(3).normal(size=sizes[::-1]))
+        register = library.nn.utils.parametrizations.orthogonal
+        made.append(register(layer, "weight", orthogonal_map, use_trivialization=trivial))
+    module, other = made
+    assert list(module.state_dict()) == list(other.state_dict())
+    if not trivial or sizes == (3, 3):  # otherwise the base is completed by random numbers
+        weights = [np.asarray(layer.weight.detach().numpy()) for layer in made]
+        np.testing.assert_allclose(*weights, 1e-10, 1e-12)
+    state = {k: torch.tensor(v.numpy()) for k, v in module.state_dict().items()}
+    state["parametrizations.weight.original"] += 0.1 * torch.arange(float(np.prod(sizes))).reshape(
+        sizes[::-1]
+    ).tril(-1 if orthogonal_map in (None, "householder") else 0)
+    module.load_state_dict({k: v.numpy() for k, v in state.items()})
+    other.load_state_dict(state)
+    x = np.random.default_rng(0).normal(size=(5, sizes[0]))
+    check_equal(gradients(xgrad, module, x), gradients(torch, other, x))
+    weight = host(module.weight)
+    gram = weight @ weight.T if weight.shape[0] < weight.shape[1] else weight.T @ weight
+    np.testing.assert_allclose(gram, np.eye(min(sizes)), atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 4), (4, 2)])
+@pytest.mark.parametrize("options", [{}, {"use_trivialization": False}])
+def test_assigned_orthogonal_matrix_is_kept(sizes, options):
+    layer = parametrizations.orthogonal(
+        nn.Linear(*sizes).double(), orthogonal_map="householder", **options
+    )
+    matrix, _ = np.linalg.qr(np.random.default_rng(5).normal(size=(max(sizes), min(sizes))))
+    matrix = matrix if layer.weight.shape == matrix.shape else matrix.T
+    layer.weight = xgrad.asarray(matrix)
+    np.testing.assert_allclose(host(layer.weight), matrix, atol=1e-12)
 
 
 class Symmetric(nn.Module):
@@ -289,6 +332,18 @@ NAMES = {"nn": nn, "p": parametrizations, "q": parametrize, "Double": Double}
         (
             "nn.utils.weight_norm(nn.utils.weight_norm(nn.Linear(3, 2)))",
             "ValueError: weight_norm: expected the name of a parameter of Linear, got 'weight'",
+        ),
+        (
+            "p.orthogonal(nn.Linear(3, 2), 'bias')",
+            "ValueError: orthogonal: expected a matrix for bias, got shape (2,)",
+        ),
+        (
+            "p.orthogonal(nn.Linear(3, 2), orthogonal_map='qr')",
+            "ValueError: orthogonal: expected an orthogonal_map of ['matrix_exp', 'cayley'",
+        ),
+        (
+            "setattr(p.orthogonal(nn.Linear(3, 3), use_trivialization=False), 'weight', xp.eye(3))",
+            "NotImplementedError: orthogonal: expected use_trivialization=True, or the map",
         ),
         (
             "nn.utils.remove_weight_norm(nn.Linear(3, 2))",

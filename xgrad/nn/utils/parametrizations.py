@@ -1,4 +1,4 @@
-"""Parametrizations of weights: by length and direction, and with a largest singular value of 1."""
+"""Parametrizations of weights: orthogonal, normalized, and with a largest singular value of 1."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
+from xgrad.nn.utils.orthogonal import orthogonal
 from xgrad.nn.utils.parametrize import register_parametrization
 from xgrad.nn.utils.weight_norms import (
     as_matrix,
@@ -19,7 +20,7 @@ from xgrad.nn.utils.weight_norms import (
     random_vectors,
 )
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from xgrad.core.modes import no_grad
@@ -97,9 +98,10 @@ def register_parametrization(
 
     ``module.tensor_name`` is then the result of the parametrization, computed whenever it is read.
     The tensor itself is ``module.parametrizations.tensor_name.original``. If the parametrization
-    has a method ``right_inverse``, the original is its result for the present value; it may be a
-    tuple, whose parts are ``original0`` and so on, and which the parametrization takes as
-    arguments. A value that is assigned to ``module.tensor_name`` goes through it, too.
+    has a method ``right_inverse``, the original is its result for the present value, unless it
+    raises NotImplementedError; it may be a tuple, whose parts are ``original0`` and so on, and
+    which the parametrization takes as arguments. A value that is assigned to
+    ``module.tensor_name`` goes through it, too.
 
     Parameters
     ----------
@@ -162,9 +164,10 @@ def register_parametrization(
         )
     chain = ParametrizationList([parametrization])
     chain.unsafe = unsafe
-    inverse = getattr(parametrization, "right_inverse", None)
-    with no_grad():
-        first = original.detach() if inverse is None else inverse(original.detach())
+    first: Any = original.detach()
+    if (inverse := getattr(parametrization, "right_inverse", None)) is not None:
+        with no_grad(), suppress(NotImplementedError):
+            first = inverse(first)
     parts = first if isinstance(first, (tuple, list)) else [first]
     chain.count = len(parts) if isinstance(first, (tuple, list)) else None
     for name, part in zip(chain._names(), parts, strict=True):
