@@ -430,6 +430,7 @@ ATTENTION = [
             ((3, 2, 4), {"attn_mask": _LATER, "is_causal": True, "key_padding_mask": _PADDING}),
         )
     ],
+    _attention((3, 4), add_bias_kv=True, call={"attn_mask": np.stack([_LATER, _LATER.T])}),
     case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 4),)),
     *[
         case(

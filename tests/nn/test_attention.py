@@ -134,6 +134,30 @@ def test_second_gradients_of_transformer_match_pytorch(norm_first, torch):
         np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-10, atol=1e-10 * max(1, scale))
 
 
+@pytest.mark.parametrize("options", [{}, {"kdim": 3, "vdim": 6, "add_zero_attn": True}])
+def test_second_gradients_of_attention_with_additional_keys_match_pytorch(options, torch):
+    options = {"add_bias_kv": True, "batch_first": True, **options}
+    ours = nn.MultiheadAttention(4, 2, **options).double()
+    reference = torch.nn.MultiheadAttention(4, 2, **options).double()
+    reference.load_state_dict({k: torch.tensor(v.numpy()) for k, v in ours.state_dict().items()})
+    lengths = (4, options.get("kdim", 4), options.get("vdim", 4))
+    arrays = [np.random.default_rng(i).normal(size=(2, 3, n)) for i, n in enumerate(lengths)]
+    mask = np.random.default_rng(5).normal(size=(3, 3))
+    results = []
+    for library, model in ((xgrad, ours), (torch, reference)):
+        leaves = [library.asarray(x, dtype=library.float64) for x in arrays]
+        leaves = [x.detach().requires_grad_() for x in leaves]
+        out, weights = model(*leaves, attn_mask=library.asarray(mask))
+        total = (out**3).sum() + (weights**2).sum()
+        firsts = library.autograd.grad(total, leaves, create_graph=True)
+        sum((g**2).sum() for g in firsts).backward()
+        seconds = [x.grad for x in (*leaves, *(p for _, p in sorted(model.named_parameters())))]
+        results.append([x.detach().numpy() for x in (out, weights, *firsts, *seconds)])
+    for x, y in zip(*results, strict=True):
+        scale = max(1.0, float(np.abs(y).max()))
+        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-10 * scale)
+
+
 def test_custom_encoder_and_decoder_are_called_as_pytorch_calls_them():
     class Part(nn.Module):
         def forward(self, x, memory=None, **masks):

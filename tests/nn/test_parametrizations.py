@@ -297,6 +297,21 @@ def test_buffers_and_restored_originals():
     assert module.scale.tolist() == [4.0, 6.0]
 
 
+def test_cached_values_are_computed_once():
+    layer = parametrizations.spectral_norm(nn.Linear(3, 2).double())
+    with parametrize.cached():
+        first = layer.weight
+        u = host(layer.parametrizations.weight[0]._u)
+        with parametrize.cached():
+            assert layer.weight is first
+        assert host(layer.parametrizations.weight[0]._u).tolist() == u.tolist()
+        layer.weight = xgrad.eye(2, 3, dtype=xgrad.float64)
+        assert layer.weight is not first
+        (layer.weight * layer.weight).sum().backward()
+    assert layer.weight is not layer.weight
+    assert layer.parametrizations.weight.original.grad is not None
+
+
 def test_missing_attributes_are_reported_as_python_does():
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wait'"):
         nn.Linear(3, 2).wait  # noqa: B018

@@ -19,8 +19,10 @@ from xgrad.nn.utils.weight_norms import (
     power_iterations,
     random_vectors,
 )
+from xgrad.support import hints
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+hints.install(__name__)
 
 
 class _WeightNorm(Module):

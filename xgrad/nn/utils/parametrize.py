@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from xgrad.core.modes import no_grad
@@ -11,14 +13,49 @@ from xgrad.nn.computed import ComputedAttribute
 from xgrad.nn.containers import ModuleDict, ModuleList
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
+from xgrad.support import hints
 from xgrad.support.hints import shown
 
 __all__ = [
     "ParametrizationList",
+    "cached",
     "is_parametrized",
     "register_parametrization",
     "remove_parametrizations",
 ]
+hints.install(__name__)
+
+
+#: The values of parametrized tensors within `cached`, with their `ParametrizationList`s, by its id.
+_cached: ContextVar[dict[int, tuple[Any, Tensor]] | None] = ContextVar("_cached", default=None)
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Compute each parametrized tensor only once within a ``with`` block.
+
+    An assignment to the tensor computes it again; a change of its originals, as by an optimizer,
+    does not.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> from xgrad.nn.utils import parametrizations, parametrize
+    >>> layer = parametrizations.weight_norm(xgrad.nn.Linear(3, 2))
+    >>> layer.weight is layer.weight
+    False
+    >>> with parametrize.cached():
+    ...     layer.weight is layer.weight
+    True
+    """
+    if _cached.get() is not None:
+        yield
+        return
+    token = _cached.set({})
+    try:
+        yield
+    finally:
+        _cached.reset(token)
 
 
 class ParametrizationList(ModuleList):
@@ -80,7 +117,12 @@ class _Parametrized(ComputedAttribute):
         self.name = name
 
     def value(self, module: Any) -> Any:
-        return module.parametrizations[self.name]()
+        chain, values = module.parametrizations[self.name], _cached.get()
+        if values is None:
+            return chain()
+        if id(chain) not in values:
+            values[id(chain)] = chain, chain()  # the reference keeps the id in use
+        return values[id(chain)][1]
 
     def assign(self, module: Any, value: Any) -> None:
         if not isinstance(value, Tensor):
@@ -89,6 +131,8 @@ class _Parametrized(ComputedAttribute):
                 f" tensor, got {shown(value)}"
             )
         module.parametrizations[self.name].right_inverse(value)
+        if (values := _cached.get()) is not None:
+            values.pop(id(module.parametrizations[self.name]), None)
 
 
 def register_parametrization(

@@ -26,6 +26,7 @@ from xgrad.ops import (
     where,
 )
 from xgrad.ops.padding import pad
+from xgrad.support import hints
 from xgrad.support.hints import shown
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
+hints.install(__name__)
 
 
 class PackedSequence(NamedTuple):
