@@ -163,6 +163,21 @@ def test_packed_layer_equals_each_sequence_alone(name, device):
 
 
 @pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_padding_causes_no_anomaly(name, dtype):
+    layer = getattr(nn, name)(3, 4, num_layers=2, bidirectional=True).to(
+        dtype=getattr(xgrad, dtype)
+    )
+    x = xgrad.asarray(normal(6, 4, 3).astype(dtype), requires_grad=True)
+    with xgrad.autograd.detect_anomaly():
+        out, state = layer(rnn.pack_padded_sequence(x, SHUFFLED, enforce_sorted=False))
+        ends = state if name == "LSTM" else (state,)
+        sum((y**2).sum() for y in (out.data, *ends)).backward()
+    padding = np.arange(6)[:, None] >= SHUFFLED
+    assert np.isfinite(host(x.grad)).all() and not host(x.grad)[padding].any()
+
+
+@pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
 def test_captured_step_of_packed_sequences_equals_eager(name, capturing_device):
     layer = getattr(nn, name)(3, 4, bidirectional=True, device=capturing_device)
 

@@ -216,12 +216,10 @@ class LongShortUnit(RecurrentWeights):
     ) -> tuple[Tensor, ...]:
         x = linear(x, weights[0], biases[0] + biases[1] if self.bias else None)
         if ends is not None:
-            # An open forget gate and a closed input gate keep the cell after the end.
-            n = self.hidden_size
-            rows = [
-                full(n, value, device=x.device, dtype=x.dtype) for value in (-math.inf, math.inf, 0)
-            ]
-            keep = concat([*rows, rows[-1]])
+            # An open forget gate and a closed input gate keep the cell after the end: at ±30000,
+            # the logistic function is 1 or 0 in every dtype. Infinity would be an anomaly.
+            n, gates = self.hidden_size, (-3e4, 3e4, 0.0, 0.0)
+            keep = concat([full(n, value, device=x.device, dtype=x.dtype) for value in gates])
             x = where(expand_dims(ends.inside, axis=-1), x, keep)
         if self.proj_size:
             return _projected_lstm(x, weights[1], weights[2], states, reverse)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 from xgrad.backend.recording import check_true
@@ -10,6 +9,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import int64
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import arange, full, zeros
+from xgrad.ops.dtype_functions import finfo
 from xgrad.ops.elementwise import clip, maximum
 from xgrad.ops.embedding import check_not_sparse, front_index, looked_up_rows, lookup_arguments
 from xgrad.ops.indexing import _scatter_add, take, take_along_axis
@@ -181,7 +181,7 @@ def _reduce_padded(
         return sum(rows, axis=1)
     if mode == "max":
         if inside is not None:
-            rows = where(expand_dims(inside, axis=2), rows, -math.inf)
+            rows = where(expand_dims(inside, axis=2), rows, _lowest(rows))
         best = argmax(rows, axis=1, keepdims=True)  # the first on ties
         out = squeeze(take_along_axis(rows, best, axis=1), axis=1)
         return out if inside is None else where(any(inside, axis=1, keepdims=True), out, 0)
@@ -213,7 +213,7 @@ def _reduce_segments(
     if mode == "max":
         values = rows.detach()
         if inside is not None:
-            values = where(expand_dims(inside, axis=1), values, -math.inf)
+            values = where(expand_dims(inside, axis=1), values, _lowest(values))
         best = _places_of_maxima(values, starts)
         return where(sizes == 0, 0, take_along_axis(rows, best, axis=0))
     if factors is not None:
@@ -242,12 +242,17 @@ def _places_of_maxima(values: Tensor, starts: Tensor) -> Tensor:
     real = places < expand_dims(take(ends, of_bag, axis=0), axis=1)
     places = where(real, places, 0)
     rows = reshape(take(values, reshape(places, (-1,)), axis=0), (*places.shape, values.shape[1]))
-    rows = where(expand_dims(real, axis=2), rows, -math.inf)
+    rows = where(expand_dims(real, axis=2), rows, _lowest(rows))
     best = argmax(rows, axis=1, keepdims=True)
     tops = squeeze(take_along_axis(rows, best, axis=1), axis=1)
     chosen = take(_rows_of_maxima(tops, of_bag), maximum(firsts + chunks - 1, 0), axis=0)
     best = expand_dims(begins, axis=1) + squeeze(best, axis=1)
     return clip(take_along_axis(best, chosen, axis=0), 0, count - 1)
+
+
+def _lowest(x: Tensor) -> float:
+    """Return the lowest number of a dtype: infinity would be reported as an anomaly."""
+    return float(finfo(x.dtype).min)
 
 
 def _rows_of_maxima(values: Tensor, of_bag: Tensor) -> Tensor:
