@@ -87,7 +87,10 @@ PRINTED = {
     ],
     "docs/gpu.md": [r"\A(cpu|cuda) \{.*\}\n"],
     "docs/distributed.md": [r"ranks: 1, loss: \d\.\d\d\n"],
-    "docs/training.md": [r"epoch \d+: validation accuracy [89]\d\.\d%\n"],
+    "docs/training.md": [
+        r"epoch \d+: validation accuracy [89]\d\.\d%\n",
+        r"\(64, 1, 8, 8\) float32 int64 10\n",
+    ],
     "docs/pytorch.md": [
         r"in layer 'head' \(Linear\) of Sequential"
     ],  # test_docs_tables.py evaluates its table
