@@ -34,6 +34,9 @@ class Analysis:
         self.last_reads = {x.number: i for i, call in enumerate(calls) for x in call.reads}
         # indices of the calls that make each value
         self.makers = {x.number: i for i, call in enumerate(calls) for x in call.results}
+        # index of the last call that may end a replay; -1 without one
+        checks = [i for i, call in enumerate(calls) if call.may_end_replay]
+        self.last_check = checks[-1] if checks else -1
         self.escaping = {x.storage for x in program.outputs}
         last_uses = {
             x.storage: i
@@ -49,6 +52,8 @@ class Analysis:
         self.targets: dict[int, Value] = {}
         extents = {x.number: byte_bounds(y) for x, y in zip(program.state, arrays, strict=True)}
         self._find_targets(extents, {x.storage: (0, math.inf) for x in program.state})
+        # values that cover all memory that is written before the last check
+        self.written_before_checks = self._written_before_checks(program, arrays)
 
     def dies_at(self, storage: Storage, at: int) -> bool:
         """Return whether nothing uses a storage after a call, given by its index."""
@@ -72,7 +77,6 @@ class Analysis:
         # indices of calls, with extents of memory that they read or write
         accesses: list[tuple[float, float, float]] = []
         copies: list[tuple[int, int, Value, Value]] = []
-        first = 0  # index of the call after the last check
         for i, call in enumerate(self._calls):
             for x in (*call.reads, *call.writes):
                 if x.storage in shared:
@@ -84,7 +88,6 @@ class Analysis:
                     if y.storage is x.storage and y.number in extents
                 ]
                 extents.update((x.number, memory) for memory in known[:1])
-            first = i + 1 if call.check is not None else first
             if call.function is np.asarray and getattr(call.args[0], "scalar", False):
                 if self._is_read_once(call.args[0]):
                     self.targets[call.args[0].number] = call.results[0]
@@ -104,8 +107,22 @@ class Analysis:
         for start, end, x, target in copies:
             rows = table[slice(*np.searchsorted(table[:, 0], (start, end)))]
             low, high = extents[target.number]
-            if start >= first and not ((rows[:, 1] < high) & (rows[:, 2] > low)).any():
+            if start > self.last_check and not ((rows[:, 1] < high) & (rows[:, 2] > low)).any():
                 self.targets[x.number] = target
+
+    def _written_before_checks(self, program: Program, arrays: Sequence[np.ndarray]) -> list[Value]:
+        before = self._calls[: max(self.last_check, 0)]
+        written = {x.storage for call in before for x in call.writes}
+        values = [x for x in program.inputs if x.storage in written]
+        whole: list[tuple[int, int]] = []  # extents of contiguous arrays, large ones first
+        state = [x for x in zip(program.state, arrays, strict=True) if x[0].storage in written]
+        for x, array in sorted(state, key=lambda pair: -pair[1].nbytes):
+            low, high = byte_bounds(array)
+            if not any(start <= low and high <= end for start, end in whole):
+                values.append(x)
+                if array.flags.forc:
+                    whole.append((low, high))
+        return values
 
     def _is_read_once(self, x: Value) -> bool:
         """Return whether exactly one call reads a value that another call makes.

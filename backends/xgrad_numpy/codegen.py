@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import groupby, starmap
-from typing import Any
+from itertools import chain, groupby, starmap
+from typing import Any, NamedTuple
 
 from xgrad.capture.program import leaves, map_leaves
 
@@ -100,6 +100,15 @@ def slots_in(operands: Sequence[Any]) -> list[ArraySlot]:
     return [operand for operand in leaves(operands) if type(operand) is ArraySlot]
 
 
+class Parts(NamedTuple):
+    """The instructions of a program, in order, and the ones that undo the tentative writes."""
+
+    before: Sequence[Instruction]
+    tentative: Sequence[Instruction]
+    after: Sequence[Instruction]
+    restore: Sequence[Instruction]
+
+
 class Code:
     """A function, `run`, of the parameters, with its `scope`: see `Executor`.
 
@@ -109,8 +118,7 @@ class Code:
     def __init__(
         self,
         parameters: list[ArraySlot],
-        before: list[Instruction],
-        after: list[Instruction],
+        parts: Parts,
         outputs: list[ArraySlot],
         on_error: Callable[[], Any] = lambda: None,
     ) -> None:
@@ -122,20 +130,13 @@ class Code:
         self._names: dict[int, tuple[str, Any]] = {}  # name and operand by id
         # uses of static slots in loops
         self._entries: dict[ArraySlot, list[tuple[list[Any], int, Instruction]]] = {}
-        self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
+        instructions = chain(parts.before, parts.tentative, parts.after)
+        self._last = {id(slot): id(x) for x in instructions for slot in (*x.slots, *x.results)}
         for slot in outputs:
             self._last.pop(id(slot), None)
-        lines = self._lines(before)
-        if lines:
-            lines = [
-                "try:",
-                *["    " + line for line in lines],
-                "except BaseException as error:",
-                "    on_error()",
-            ]
-            lines += ["    if not isinstance(error, Exception):", "        raise"]
-            lines += ["    return error.with_traceback(None)"]
-        if late := self._lines(after):
+        lines = self._attempt(parts.before, [])
+        lines += self._attempt(parts.tentative, parts.restore)
+        if late := self._lines(parts.after):
             lines += [
                 "try:",
                 *["    " + line for line in late],
@@ -157,6 +158,24 @@ class Code:
                 self.scope[self._names[id(slot)][0]] = slot.array
             for entries, i, instruction in self._entries.get(slot, ()):
                 entries[i] = instruction.entry()
+
+    def _attempt(
+        self, instructions: Sequence[Instruction], restore: Sequence[Instruction]
+    ) -> list[str]:
+        """Return the lines of instructions, whose errors are returned once `restore` has run."""
+        lines = self._lines(instructions)
+        if not lines:
+            return []
+        return [
+            "try:",
+            *["    " + line for line in lines],
+            "except BaseException as error:",
+            "    on_error()",
+            *["    " + self._line(x) for x in restore],
+            "    if not isinstance(error, Exception):",
+            "        raise",
+            "    return error.with_traceback(None)",
+        ]
 
     def _lines(self, instructions: Iterable[Instruction]) -> list[str]:
         lines: list[str] = []

@@ -70,7 +70,7 @@ class Executor:
 
     def _start(self, lowering: Lowering) -> None:
         """Make the code that runs the instructions, and compile kernels if `native` is True."""
-        self._code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
+        self._code = Code(lowering.parameters, lowering.parts, lowering.outputs)
         self.run = self._code.run if self._native is False else self._interpret
         self.nbytes = lowering.nbytes
         if self._native:
@@ -113,7 +113,7 @@ class Executor:
         assert self._code is not None and lowering is not None and self._count_threads is not None
         if self._count_threads() == self._threads:
             return self._code.run(*args)
-        self._code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
+        self._code = Code(lowering.parameters, lowering.parts, lowering.outputs)
         self.run, self._replays = self._interpret, WARM - 1
         if self._native:
             self._compile()

@@ -18,7 +18,8 @@ from xgrad_numpy.buffer_assignment import (
     copy_with_strides,
     has_layout,
 )
-from xgrad_numpy.codegen import ArraySlot, Instruction
+from xgrad_numpy.codegen import ArraySlot, Instruction, Parts
+from xgrad_numpy.instructions import copy_array
 
 FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # these warn about a positional `out`
@@ -29,10 +30,12 @@ SMALL = 1 << 16
 class InstructionWriter:
     """The instructions of a program, given the arrays of its state.
 
-    `before` are the instructions before the first write to the state or an input, `after` all
-    others. `parameters` are inputs and numbers; `static` are the static slots outside the state, in
-    the order of their dependencies. Unless kernels in C are to follow (`native`), single floats are
-    NumPy scalars, and rows are in new memory: that takes less time.
+    `before` are the instructions before the first write to the state or an input. `tentative` are
+    the ones from that write to the last check, if it comes later: an error there calls `restore`,
+    which undoes the writes. `after` are all others. `parameters` are inputs and numbers; `static`
+    are the static slots outside the state, in the order of their dependencies. Unless kernels in C
+    are to follow (`native`), single floats are NumPy scalars, and rows are in new memory: that
+    takes less time.
 
     The calls are lowered in order, and `_at` is the index of the current one. What dies there gives
     its memory to a result (`_destination`), or back to the buffers after the call (`_release`).
@@ -43,7 +46,8 @@ class InstructionWriter:
     def __init__(self, program: Program, arrays: Sequence[np.ndarray], native: bool) -> None:
         self._program, self._constants, self._native = program, program.constants, native
         self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
-        self.before, self.after = list[Instruction](), list[Instruction]()
+        self.before, self.tentative = list[Instruction](), list[Instruction]()
+        self.after, self.restore = list[Instruction](), list[Instruction]()
         self._current = self.before
         self._at = 0
         self._numbers = {
@@ -62,10 +66,28 @@ class InstructionWriter:
         self.nbytes = 0
         self.memory = self.add_static(self._buffers.memory)
 
+    @property
+    def parts(self) -> Parts:
+        """All instructions."""
+        return Parts(self.before, self.tentative, self.after, self.restore)
+
+    def _begin_writes(self) -> None:
+        """Begin the writes to the state and inputs, which later checks may still undo."""
+        if self._at > self._facts.last_check:
+            self._current = self.after
+        elif self._current is self.before:
+            for x in self._facts.written_before_checks:
+                copy = self._scratch(np.empty(x.shape, x.dtype), self._facts.last_check)
+                self._emit(copy_array, self._slots[x.number], copy)
+                self.restore.append(Instruction(copy_array, (copy, self._slots[x.number]), {}))
+            self._current = self.tentative
+
     def _release(self) -> None:
         """Release the buffers that nothing needs after the current call."""
         for storage in self._facts.dying(self._at):
             self._buffers.release(storage)
+        if self._at == self._facts.last_check and self._current is self.tentative:
+            self._current = self.after
 
     def _finish(self) -> None:
         """Make the outputs, and set the final lists and sizes."""
@@ -133,10 +155,10 @@ class InstructionWriter:
             lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory
         )
 
-    def _scratch(self, like: np.ndarray) -> ArraySlot:
-        """Return a buffer that is used by this call only."""
+    def _scratch(self, like: np.ndarray, until: int = -1) -> ArraySlot:
+        """Return a buffer that is used by this call only, or by the calls up to an index."""
         storage = Storage("temporary")
-        self._facts.keep(storage, self._at)
+        self._facts.keep(storage, max(self._at, until))
         return self._buffer(Value(-1, storage, like))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> ArraySlot:

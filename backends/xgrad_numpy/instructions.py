@@ -29,6 +29,11 @@ def check_bound(
         raise Diverged
 
 
+def copy_array(x: np.ndarray, out: np.ndarray) -> None:
+    """Write an array to `out`."""
+    out[...] = x
+
+
 def take_elements(x: np.ndarray, key: tuple[np.ndarray, ...], out: np.ndarray) -> None:
     """Write ``x[key]`` to `out`, given one integer array for each axis."""
     out[...] = x[key]

@@ -68,7 +68,7 @@ class Lowering(InstructionWriter):
             self._lower_check(call.check, call.args[0])
         elif call.writes:
             if any(x.storage.kind != "temporary" for x in call.writes):
-                self._current = self.after
+                self._begin_writes()
             self._lower_write(call)
         elif call.results:
             result, shared = call.results[0], [x.storage for x in call.reads]

@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import Any
 
 from xgrad.capture.numbers import Number
-from xgrad.capture.program import Call, Program, Storage, Unusable, Value, map_leaves
+from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
 
 
 def optimize(program: Program) -> None:
-    """Apply all passes; raise `Unusable` if a check needs a value that the step has overwritten."""
+    """Apply all passes."""
     eliminate_dead_code(program)
     number_values(program)
     hoist_checks(program)
@@ -114,16 +114,27 @@ def _key(arg: Any, writes: Mapping[Storage, int]) -> Any:
 
 
 def hoist_checks(program: Program) -> None:
-    """Move checks and their operands to the start, so that no write precedes a failing check."""
-    needed = [call for call in program.calls if call.check is not None]
-    makers = {x: call for call in program.calls for x in call.results}
-    written = {x.storage for call in program.calls for x in call.writes} if needed else ()
-    first = set(needed)
-    for call in needed:  # the list grows meanwhile
-        if any(x.storage in written for x in call.reads):
-            raise Unusable("a value is checked that the step has overwritten", call.line)
-        new = {makers[x] for x in call.reads if x in makers} - first
-        first |= new
-        needed += new
+    """Move checks, and all that their values depend on, to the start.
+
+    A write to the state or an input precedes a check only where the check depends on it. Executors
+    undo the write if the check fails.
+    """
+    calls = program.calls
+    values: set[Value] = set()  # read by calls that are moved, as `read` and `written` are
+    read: set[Storage] = set()
+    written: set[Storage] = set()
+    first: set[Call] = set()
+    for call in reversed(calls):
+        storages = {x.storage for x in call.reads}
+        if (
+            call.may_end_replay
+            or not values.isdisjoint(call.results)
+            or not (read | written).isdisjoint([x.storage for x in call.writes])
+            or not written.isdisjoint(storages)  # the moved call would write too early
+        ):
+            first.add(call)
+            values.update(call.reads)
+            read |= storages
+            written.update([x.storage for x in call.writes])
     if first:
-        program.calls.sort(key=lambda call: call not in first)
+        calls.sort(key=lambda call: call not in first)

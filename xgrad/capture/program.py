@@ -80,8 +80,9 @@ class Call:
 
     Its arguments are values, numbers, constants, and tuples, lists and slices of them; it writes to
     the arguments in `writes`. It returns a `single` array or a tuple. A call that writes has no new
-    `results`. A call with a `check`, the expected truth of its only argument, computes nothing.
-    `line` is the line of the user's code, with the file.
+    `results`. A call with a `check`, the expected truth of its only argument, computes nothing. A
+    call that `may_raise` an error for some values follows a write to an input or the state. `line`
+    is the line of the user's code, with the file.
     """
 
     function: Callable[..., Any]
@@ -92,6 +93,7 @@ class Call:
     single: bool = True
     check: bool | None = None
     line: str = ""
+    may_raise: bool = False
     reads: tuple[Value, ...] = field(init=False)
     numbers: tuple[Number, ...] = field(init=False)
 
@@ -104,6 +106,11 @@ class Call:
     def name(self) -> str:
         """The name of the function."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    @property
+    def may_end_replay(self) -> bool:
+        """Whether the call ends a replay for some values; the state is then as before the step."""
+        return self.check is not None or self.may_raise
 
     def overwrites(self) -> bool:
         """Return whether the call overwrites all elements of `writes` without reading them."""

@@ -254,8 +254,7 @@ class Recorder(Interceptor):
             x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is Proxy
         ]
         name = getattr(function, "__name__", "")
-        if name in _CHECKED:
-            self._check_call(name, args)
+        may_raise = name in _CHECKED and self._check_call(name, args)
         for x in written:
             x.value.storage.writes += 1
             self._has_written = self._has_written or x.value.storage.kind != "temporary"
@@ -275,7 +274,14 @@ class Recorder(Interceptor):
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
             self.calls.append(
                 Call(
-                    function, stored, stored_options, writes_to, results, single, None, user_line()
+                    function,
+                    stored,
+                    stored_options,
+                    writes_to,
+                    results,
+                    single,
+                    line=user_line(),
+                    may_raise=may_raise,
                 )
             )
         if single:
@@ -296,23 +302,19 @@ class Recorder(Interceptor):
             )
         return Proxy(self, array, self._new_value(array, storage))
 
-    def _check_call(self, name: str, args: Sequence[Any]) -> None:
-        """Refuse shapes that depend on values, and calls that may raise after a write to state."""
+    def _check_call(self, name: str, args: Sequence[Any]) -> bool:
+        """Refuse shapes that depend on values; return whether a call may undo writes to the state.
+
+        It follows such a write, and raises an error for some values.
+        """
         if name == "getitem" or name == "setitem":
             self._check_key(name, *args)
         elif name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], Proxy)):
             self.refuse(f"the shape of what {name} returns depends on values")
-        elif name in _RAISE and self._has_written and not self.real.backend.asynchronous:
-            self.refuse(
-                f"{name} may raise an error, and the step has written to tensors before: call it"
-                " first"
-            )
+        return name in _RAISE and self._has_written and not self.real.backend.asynchronous
 
     def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
-        """Refuse masks; after a write to the state, add a range check of the indices.
-
-        The program runs all checks before its writes.
-        """
+        """Refuse masks; after a write to the state, add a range check of the indices."""
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(part, Proxy) and "bool" in str(part.dtype) for part in parts):
             if name == "getitem":

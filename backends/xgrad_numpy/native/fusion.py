@@ -56,8 +56,8 @@ def fuse(
 
     Results in `memory`, which holds all buffers, are stored only if a later instruction reads them,
     or they are outputs. Matrix products, indices and their checks are left to NumPy unless
-    `products`, and so are single statements of fewer than `least` elements. The first part may end
-    a replay, because it has changed nothing but buffers.
+    `products`, and so are single statements of fewer than `least` elements. All parts but the last
+    may end a replay, because their writes to the state, if there are any, can be undone.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [statement_of(x) for x in instructions]
@@ -78,12 +78,13 @@ def fuse(
     unread = {
         i for i, x in copies.items() if _is_dead(x.out.bounds, buffers, accesses[i + 1 :], kept)
     }
-    fused, start = list[list[Any]](), 0
-    for part in parts:
+    fused, start, last = list[list[Any]](), 0, max(len(parts) - 1, 1)
+    for number, part in enumerate(parts):
+        may_end = number < last
         end, new = start + len(part), list[Any]()
         left = [i for i in range(start, end) if i not in unread]
         members = [
-            statements[i] or call_of(instructions[i], buffers, products=products, first=not start)
+            statements[i] or call_of(instructions[i], buffers, products=products, first=may_end)
             for i in left
         ]
         at = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad_numpy.codegen import ArraySlot, Code, Instruction
+from xgrad_numpy.codegen import ArraySlot, Code, Instruction, Parts
 from xgrad_numpy.instructions import end_replay, end_replay_of_unaligned, require_indices
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
@@ -35,7 +35,7 @@ class Kernels:
     def __init__(self, lowering: Lowering) -> None:
         self._lowering = lowering
         self._fused = fuse(
-            [lowering.before, lowering.after],
+            [lowering.before, lowering.tentative, lowering.after],
             lowering.memory.array,
             lowering.outputs,
             products=True,
@@ -93,23 +93,26 @@ class Kernels:
     def code(self, compiled: ctypes.CDLL) -> Code:
         """Return the interpreter's code with calls of C functions in place of the runs."""
         lowering = self._lowering
-        before, after = (
+        before, tentative, after = (
             [
                 y
                 for x in part
                 for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, failed))
             ]
-            for part, failed in zip(self._parts, (end_replay, require_indices), strict=True)
+            for part, failed in zip(
+                self._parts, (end_replay, end_replay, require_indices), strict=True
+            )
         )
         if given := self._multiplied_inputs():
             before.append(Instruction(end_replay_of_unaligned, given, {}))
         take = load_runtime().take_raised
-        for part in (before, after):
-            # Once, after all that may end the replay, and before anything is written: if warnings
-            # are errors, the step then runs eagerly, and raises the error itself.
+        for part in (before, tentative, after) if tentative else (before, after):
+            # Once, after all that may end the replay, and before anything is written for good: if
+            # warnings are errors, the step then runs eagerly, and raises the error itself.
             raised = ArraySlot(dynamic=True)
             part += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
-        return Code(lowering.parameters, before, after, lowering.outputs, on_error=take)
+        parts = Parts(before, tentative, after, lowering.restore)
+        return Code(lowering.parameters, parts, lowering.outputs, on_error=take)
 
     def _multiplied_inputs(self) -> tuple[ArraySlot, ...]:
         """Return the inputs, and views of them, that `numpy.matmul` would multiply."""
