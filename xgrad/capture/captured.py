@@ -82,6 +82,7 @@ class Captured(Generic[P, R]):
         self._layout_changes = self._replays = self._calls = self._raised = 0
         # whether the last call ran eagerly because a check came out differently, and succeeded
         self._diverged = False
+        self._has_stored = False  # whether the last recorded call stored a tensor that it made
         self._warned = False
         self._name: str = getattr(step, "__name__", "")
         self.refusal: str | None = None
@@ -300,20 +301,30 @@ class Captured(Generic[P, R]):
     def _program(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
         """Return the program of a step that has just run, or None, and its result."""
         recorder = recording.recorder
-        for change in recording.unsupported_changes():
-            recorder.refuse(f"the step changes {change}")
+        # A tensor that is stored may be a cache, such as a mask, which the next call finds.
+        may_store, self._has_stored = not self._has_stored, False
+        stores = may_store and recording.stores_tensors()
+        if not stores:
+            for change in recording.unsupported_changes():
+                recorder.refuse(f"the step changes {change}")
         program, settled = None, recording.has_same_layouts()
-        if settled and not recorder.refusal:
+        if settled and not recorder.refusal and not stores:
             try:
                 program = CachedProgram(recording, self._native)
             except Unusable as error:
                 recorder.refuse(str(error), error.line or "")
-        result = (
-            recording.result
-            if program is None
-            else _own_result(recording, program.effects, call.tensors)
-        )
+        if program is None:
+            result = recording.result
+        else:
+            result, escaped = _own_result(recording, program.effects, call.tensors)
+            if escaped is not None and not may_store:
+                recorder.refuse(
+                    "a tensor that the step makes is held elsewhere when it returns", escaped
+                )
+            elif escaped is not None:
+                stores, program = True, None
         self._layout_changes += not settled
+        self._has_stored = stores
         if recorder.refusal:
             self._refuse(recorder.refusal)
         elif not settled and self._layout_changes > _TRIES:
@@ -364,12 +375,15 @@ class Captured(Generic[P, R]):
         return "\n\n".join(texts) or f"runs eagerly: {self.refusal or 'not traced yet'}"
 
 
-def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> Any:
+def _own_result(
+    recording: Recording, effects: Effects, args: Sequence[Any]
+) -> tuple[Any, str | None]:
     """Return the result of a recorded step as a replay makes it: with tensors held by nothing else.
 
     If something that the step made is still alive after that, it is held where a replay would not
-    put it, which refuses the capture.
+    put it: the second value is the line that made it, and None otherwise.
     """
+    line = None
     recorder = recording.recorder
     old = list(map(ref, effects.made))
     made = effects.make(recorder.arrays_of(effects.outputs), args)
@@ -381,13 +395,12 @@ def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> 
         gc.collect()  # frees reference cycles, such as tracebacks of caught exceptions
     if _has_escapes(recorder, old):
         line = recorder.line_of(recorder.escaped())
-        recorder.refuse("a tensor that the step makes is held elsewhere when it returns", line)
         made = [
             new if (known := reference()) is None else known
             for reference, new in zip(old, made, strict=True)
         ]
         effects.set_gradients(args, made)
-    return effects.result(args, made)
+    return effects.result(args, made), line
 
 
 def _has_escapes(recorder: Recorder, made: list[ref[Tensor]]) -> bool:

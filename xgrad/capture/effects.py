@@ -230,6 +230,8 @@ class Effects:
             raise Unusable("a gradient from before the step is returned: return .detach() of it")
         if id(value) in self._recording.owners:
             return self._tensor(value)
+        if reason := self._recording.recorder.graph_behind(value._data):
+            raise Unusable(f"the step returns {reason}")
         if not self._recording.recorder.knows(value._data):
             raise Unusable(
                 "a tensor is returned that is neither an argument, nor found from the step, nor"

@@ -51,6 +51,8 @@ class Recorder(Interceptor):
         self.number_names: dict[str, tuple[str, str]] = {}
         self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
         self.refusal = ""  # why the step cannot be replayed, with the line
+        #: Weak references to arrays of tensors of the state that have a graph, and their names.
+        self.computed: dict[int, tuple[Any, str]] = {}
         # weak references to known arrays, and their values, by the id of the array
         self._values: dict[int, tuple[Any, Value]] = {}
         self._count = 0  # of values
@@ -138,6 +140,19 @@ class Recorder(Interceptor):
             x._data = x._data.view()
             self._remember(x._data, value)
 
+    def graph_behind(self, array: Any) -> str:
+        """Return a text about the graph behind a tensor of the state, and what to do about it.
+
+        It is empty for any other array.
+        """
+        reference, name = self.computed.get(id(array), (None, ""))
+        if reference is None or reference() is not array:
+            return ""
+        return (
+            f"{name}, a tensor of the state that was computed with a graph before the step: store"
+            f" {name}.detach(), or compute it in the step"
+        )
+
     def release(self) -> None:
         """Drop the stand-ins for arrays from before the step."""
         self._own.clear()
@@ -162,7 +177,7 @@ class Recorder(Interceptor):
 
     def forget(self) -> None:
         """Drop calls, arrays and generators, since numbers of the program refer to the recorder."""
-        self.calls, self.reads, self.constants = [], [], {}
+        self.calls, self.reads, self.constants, self.computed = [], [], {}, {}
         for known in (self._values, self._own, self._storages, self._numbers, self._states):
             known.clear()
 
@@ -177,8 +192,10 @@ class Recorder(Interceptor):
         value = self.value_of(array)
         if value is None:
             self.refuse(
-                f"{self._op} is given a tensor of shape {tuple(array.shape)} that is neither an"
-                " argument, nor found from the step, nor made by it: pass it as an argument, or"
+                f"{self._op} is given {reason}"
+                if (reason := self.graph_behind(array))
+                else f"{self._op} is given a tensor of shape {tuple(array.shape)} that is neither"
+                " an argument, nor found from the step, nor made by it: pass it as an argument, or"
                 " name it in state= and change it in place"
             )
             value = self._new_value(array, Storage("constant"))

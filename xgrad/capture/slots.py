@@ -21,6 +21,7 @@ from xgrad.nn.module import Module
 from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import Generator
+from xgrad.support import trees
 
 # attributes that have rules of their own
 _KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})
@@ -93,6 +94,7 @@ class Slots:
         self.flats: dict[int, FlatParameters] = {}  # packed parameters, by id
         # tensors with their leaves and names, by the id of the tensor
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}
+        self.computed: list[tuple[Tensor, str]] = []  # tensors with a graph, with their names
         self._seen: set[int] = set()
         self._add("other", grad_enabled, "", "the grad mode")
         self._add("other", _default, "", "the default device")
@@ -123,9 +125,12 @@ class Slots:
     def _tensor(self, x: Any, name: str) -> None:
         """Add the slots of a tensor, its gradient, and the buffers in which it is packed."""
         # a tensor with a graph from before the step stays foreign
-        if x is None or id(x) in self._seen or not x.is_leaf:
+        if x is None or id(x) in self._seen:
             return
         self._seen.add(id(x))
+        if not x.is_leaf:
+            self.computed.append((x, name))
+            return
         leaf = x._leaf
         if leaf is not None and leaf.receiver is not None:
             flat = leaf.receiver.flat()
@@ -200,6 +205,7 @@ class Recording:
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, like `_hooks`
         self._hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
+        recorder.computed = {id(x._data): (ref(x._data), name) for x, name in slots.computed}
         inputs = set(map(id, tensors)) - state.named.keys()
         for slot in slots.all:
             slot.enter(recorder, "input" if id(slot.owner) in inputs else "state")
@@ -286,6 +292,16 @@ class Recording:
                 yield f"the dtype of {slot.name}"
         if self.state.was_rebound({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
+
+    def stores_tensors(self) -> bool:
+        """Return whether the step has stored tensors that it made in attributes of modules."""
+        return any(
+            value is not before.get(key, self)
+            and any(isinstance(part, Tensor) for _, part in trees.leaves(value))
+            for x, before in self._attributes
+            for key, value in vars(x).items()
+            if key not in _KEPT_APART
+        )
 
     def has_same_layouts(self) -> bool:
         """Return whether optimizers pack parameters and moments as they did before the step."""
