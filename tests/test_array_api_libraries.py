@@ -5,6 +5,8 @@ Values are compared with NumPy, and gradients with finite differences.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import xgrad
 from helpers import host, leaf64, uniform
 from xgrad import Tensor
+from xgrad.einops import register
 from xgrad.testing import gradcheck, gradgradcheck
 
 
@@ -22,9 +25,12 @@ def extra() -> Any:
     return pytest.importorskip("array_api_extra", reason="array-api-extra is not installed")
 
 
-@pytest.fixture
-def einops() -> Any:
-    return pytest.importorskip("einops.array_api", reason="einops is not installed")
+@pytest.fixture(params=["einops", "einops.array_api"])
+def einops(request: pytest.FixtureRequest) -> Any:
+    """Return einops' functions for known libraries, or its functions for arrays of the standard."""
+    module = pytest.importorskip(request.param, reason="einops is not installed")
+    register()
+    return module
 
 
 # array_api_extra.at
@@ -131,4 +137,44 @@ def test_einops_has_the_values_of_numpy_and_gradients(einops: Any, device: str) 
             lambda x, fn=fn: fn(x) ** 2, x
         )
     packed, shapes = einops.pack([x, x], "b * c")
+    if device == "strict" and einops.__name__ == "einops":
+        pytest.skip("unpack leaves out the last axes of a key, which only NumPy's rules allow")
     assert [part.shape for part in einops.unpack(packed, shapes, "b * c")] == [(2, 4, 3)] * 2
+
+
+def test_functions_of_einops_alone_have_the_values_of_numpy(device: str) -> None:
+    einops = pytest.importorskip("einops", reason="einops is not installed")
+    register()
+    a, b = uniform(2, 4, 3), uniform(3, 5)
+    x, y = leaf64(a, device), leaf64(b, device)
+    out = einops.einsum(x, y, "b h c, c d -> h b d")
+    np.testing.assert_allclose(out.tolist(), np.einsum("bhc,cd->hbd", a, b))
+    assert gradcheck(lambda x, y: einops.einsum(x, y, "b h c, c d -> h b d"), (x, y))
+    assert einops.parse_shape(x, "b _ c") == {"b": 2, "c": 3}
+    np.testing.assert_array_equal(einops.asnumpy(x), a)
+    assert einops.reduce(x > 0, "b h c -> c", "any").tolist() == (a > 0).any((0, 1)).tolist()
+    whole = xgrad.asarray(a > 0, device=device)
+    assert einops.repeat(whole, "b h c -> b h c 2").shape == (2, 4, 3, 2)
+    with pytest.raises(einops.EinopsError, match=r"not divisible|can't divide"):
+        einops.rearrange(x, "b (h w) c -> b h w c", h=3)
+
+
+@pytest.mark.parametrize("first", ["xgrad", "einops"])
+def test_einops_takes_tensors_in_either_order_of_imports_and_is_not_imported_by_xgrad(
+    first: str,
+) -> None:
+    pytest.importorskip("einops", reason="einops is not installed")
+    second = {"xgrad": "einops", "einops": "xgrad"}[first]
+    code = (
+        f"import sys, {first}\nassert {first!r} == 'einops' or 'einops' not in sys.modules\n"
+        f"import {second}\nx = xgrad.ones((2, 3), requires_grad=True)\n"
+        "einops.reduce(x, 'a b -> b', 'sum').sum().backward()\nprint(x.grad.tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]", done.stderr
+
+
+def test_program_without_einops_does_not_import_it() -> None:
+    code = "import sys, xgrad\nxgrad.ones(2)\nprint([x for x in sys.modules if 'einops' in x])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from xgrad.backend import Backend, DeviceError
 
 _GROUP = "xgrad.backends"
+#: Modules that adapt xgrad to libraries which are imported before the first tensor is made.
+_ADAPTERS = {"einops": "xgrad.einops"}
 
 
 class _Refused:
@@ -98,6 +102,9 @@ def backend_class(name: str) -> type[Backend]:
 @cache
 def open_backend(name: str) -> Backend:
     """Return the backend of a type of device; DeviceError says why it cannot be used."""
+    for library, adapter in _ADAPTERS.items():
+        if library in sys.modules:
+            import_module(adapter).register()
     with PlugInErrors(name):
         return backend_class(name)()
 
