@@ -39,6 +39,7 @@ CALLS = [
     "np.invert(k)",
     "np.left_shift(k, k)",
     "np.rint(x)",
+    "np.fix(x)",
     "np.matmul(x, y.T)",
     "np.abs(x) + np.sign(y)",
     "a + x",
@@ -143,11 +144,82 @@ CALLS = [
 ]
 
 
+#: Calls with the same tensors of which each is compared with finite differences, too. Together with
+#: `CALLS`, they have the functions with a gradient in HIPS autograd, but for its `odeint`.
+ALSO_DIFFERENTIABLE = """
+np.atleast_1d(x[0, 0]); np.atleast_2d(x[0]); np.atleast_3d(x[0, 0]); np.atleast_3d(x[0])
+np.atleast_3d(x); np.atleast_3d(x[None]); np.atleast_1d(x[0], y)[1]
+np.tile(x, 2); np.tile(x, [2, 1, 2]); np.repeat(x[0], [1, 0, 2]); np.repeat(x, 2)
+np.take(x, 1); np.take(x, [4, 0, -1]); np.take(x, -1, axis=1); np.take(x, [[0, 1], [1, 0]], axis=0)
+np.take(x, [[2, 1]], axis=-1)
+np.append(x, y); np.append(x[0], 1.0); np.append(x, y, axis=0)
+np.append(x, [[1.0, 2.0, 3.0]], axis=0)
+np.einsum('ij,kj->ik', x, y); np.einsum(x, [0, 1], y, [2, 1], [0, 2]); np.einsum(x, [1, 0])
+np.einsum(x, [0, 1], y, [0, 1]); np.einsum(x, [..., 3], y, [..., 3])
+np.einsum('ij,kj,kl->il', x, y, s, optimize=True)
+np.tensordot(x, y, axes=[[0, 1], [0, 1]]); np.tensordot(x, y, axes=(1, 1)); np.tensordot(x, y, 0)
+np.split(x[0], [1, 2])[1]; np.array_split(x[0], 2)[0]; np.array_split(x, 2, axis=1)[1]
+np.array_split(x[0], [1])[1]; np.vsplit(x, 2)[1]; np.hsplit(x, 3)[1]; np.hsplit(x[0], 3)[2]
+np.dsplit(np.stack([x, y]), 3)[1]
+np.vstack((x[0], y[0])); np.hstack((x[0], y[0])); np.dstack([x, y]); np.dstack([x[0], y[0]])
+np.column_stack([x[0], y[1]]); np.column_stack([x, x[:, 0]]); np.stack([x, y], 1)
+np.block([[x, y], [y, x]]); np.block([x[0], y[1]]); np.block([[x[:, :1], s], [y]])
+np.select([x > 0, y > 0], [x**2, y]); np.select([x > 1], [x], default=2.0)
+np.trace(s * x[0, 0]); np.trace(x, 1); np.kron(x, y); np.kron(x[0], y); np.outer(x[0], y[0])
+np.inner(x, y); np.inner(x[0], y[0]); np.dot(x, y.T); np.dot(np.stack([x, y]), y[0])
+np.vdot(x, y); np.cross(x, y); np.matvec(x, y[0]); np.vecmat(x[:, 0], y)
+np.rot90(x); np.rot90(x, 2); np.rot90(x, 3); np.rot90(x, -5); np.rot90(np.stack([x, y]), 1, (1, 2))
+np.rot90(x, 4); np.fliplr(x); np.flipud(x); np.flip(x, 0); np.roll(x, 1); np.roll(x, (1, 2), (0, 1))
+np.rollaxis(np.stack([x, y]), 2); np.rollaxis(np.stack([x, y]), 0, 2)
+np.rollaxis(np.stack([x, y]), -1, -2)
+np.linalg.slogdet(s * np.exp(x[0, 0]))[1]; np.linalg.det(s * x[0, 0]); np.linalg.inv(y[:, :2])
+np.linalg.solve(s + 0 * x[0, 0], x); np.linalg.solve(y[:, :2], x[:, 0])
+np.linalg.eigh(s * np.exp(x[0, 0]), 'U')[0]; np.linalg.eigvalsh(s * np.exp(x[0, 0]))
+np.linalg.eigh(np.dot(x, x.T))[0]; np.linalg.cholesky(np.dot(x, x.T) + s)
+np.linalg.svd(x, compute_uv=False); np.linalg.pinv(x); np.linalg.norm(x, 'nuc')
+np.linalg.norm(x[0], np.inf); np.linalg.matrix_power(y[:, :2], 3)
+np.linalg.multi_dot([x, y.T, x[:, :2]]); np.linalg.multi_dot([x[:, 0], y, x[0]])
+abs(np.fft.fft(x)); abs(np.fft.fft(x, 4, 0)); np.real(np.fft.ifft(x)); abs(np.fft.fft2(x))
+abs(np.fft.fft2(np.stack([x, y]), axes=(0, 1))); np.real(np.fft.ifft2(x, s=(3, 3)))
+abs(np.fft.fftn(x)); np.real(np.fft.ifftn(x)); abs(np.fft.rfft(x)); abs(np.fft.rfft2(x))
+abs(np.fft.rfftn(x)); np.fft.irfft(np.fft.rfft(x), 3); np.fft.irfft2(x); np.fft.irfftn(x)
+np.fft.fftshift(x); np.fft.ifftshift(x, 1)
+np.reshape(x, (3, 2), order='F'); np.reshape(x, -1); np.ravel(x, order='F'); np.diag(x[0], 1)
+np.diagflat(x); np.diff(x[0], prepend=0.0); np.diff(x, 2, 0); np.diff(x, append=y)
+np.diff(x, prepend=0.0, append=1.0, axis=0); np.gradient(x[0]); np.gradient(x, 0.5, axis=1)
+np.trapezoid(x); np.trapezoid(x, dx=0.5, axis=0); np.trapezoid(x[0], y[0]); np.trapezoid(x, y)
+np.trapezoid(y, x[:, 0], axis=0)
+np.average(x); np.average(x, axis=0); np.average(x, axis=1, weights=np.exp(y))
+np.average(x, axis=1, weights=np.exp(y[0])); np.average(x, weights=np.exp(y), keepdims=True)
+np.nansum(x, axis=1); np.nansum(np.where(x > 2.5, np.nan, x))
+np.nanmean(np.where(x > 2.5, np.nan, x), 0)
+np.ptp(x); np.ptp(x, axis=1, keepdims=True); np.var(x, 0, ddof=1); np.prod(x, axis=1)
+np.nan_to_num(x); np.nan_to_num(np.where(x > 2.5, np.inf, x), posinf=7.0)
+np.nan_to_num(np.where(x > 2.5, np.nan, x), nan=3.0); np.nan_to_num(np.where(x > 2.5, -np.inf, x))
+np.fmax(x, y); np.fmin(x, np.where(y > 0, np.nan, y)); np.logaddexp(x, y); np.logaddexp2(x, y)
+np.angle(x + 1j * y); np.angle(x + 1j * y, deg=True); np.fabs(x); np.deg2rad(x); np.radians(x)
+np.rad2deg(x); np.degrees(x); np.sinc(x); np.pad(x, ((1, 0), (0, 2))); np.partition(x[0], 1)
+np.sort(x, 0); np.clip(x, -1, 1); np.hypot(x, y); np.mod(x, 1.3)
+np.exp2(x); np.expm1(x); np.log1p(np.abs(x)); np.log2(np.abs(x)); np.log10(np.abs(x))
+np.arcsin(x / 4); np.arccos(x / 4); np.arctan(x); np.arccosh(np.abs(x) + 2); np.arctanh(x / 4)
+np.sinh(x); np.cosh(x); np.tanh(x); np.tan(x / 4); np.sqrt(np.abs(x)); np.square(x)
+np.reciprocal(x); np.broadcast_arrays(x, y[0])[1]; np.full_like(x, 2.0) * x
+"""
+
+
+def calls() -> list[str]:
+    """Return the calls of `ALSO_DIFFERENTIABLE` that this version of NumPy has."""
+    parts = [x.strip() for x in ALSO_DIFFERENTIABLE.replace("\n", ";").split(";")]
+    return [
+        x for x in parts if x and hasattr(np, x.split("np.")[1].partition("(")[0].split(".")[0])
+    ]
+
+
 def run(call: str, **tensors: Any) -> Any:
     return eval(call, {"np": np, "a": ARRAYS["y"], **ARRAYS, **tensors})
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", [*CALLS, *calls()])
 def test_function_of_numpy_returns_a_tensor_with_its_values(call: str) -> None:
     expected = run(call)
     got = run(call, **{name: xgrad.asarray(array) for name, array in ARRAYS.items()})
@@ -180,12 +252,24 @@ DIFFERENTIABLE = [
 ]
 
 
-@pytest.mark.parametrize("call", DIFFERENTIABLE)
+@pytest.mark.parametrize("call", [*DIFFERENTIABLE, *calls()])
 def test_function_of_numpy_is_differentiable(call: str) -> None:
     inputs = [xgrad.asarray(ARRAYS[name], requires_grad=True) for name in "xy"]
     assert xgrad.testing.gradcheck(
         lambda x, y: run(call, x=x, y=y) + 0 * x.sum() + 0 * y.sum(), inputs
     )
+
+
+def test_questions_about_a_tensor_with_a_gradient_are_answered_by_plain_values() -> None:
+    x = xgrad.asarray(X, requires_grad=True)
+    assert np.isrealobj(x) is True and np.iscomplexobj(x) is False
+    assert np.flatnonzero(x > 0).tolist() == np.flatnonzero(X > 0).tolist()
+    assert np.argwhere(x > 0).tolist() == np.argwhere(X > 0).tolist()
+    assert np.allclose(x, X) is True
+    with pytest.raises(ValueError, match="select: expected as many choices as conditions"):
+        np.select([x > 0], [x, x])
+    with pytest.raises(ValueError, match="split: expected a length that 2 divides, got 3"):
+        np.hsplit(x, 2)
 
 
 def test_numpy_scalars_do_not_promote() -> None:
@@ -215,8 +299,15 @@ REFUSED = [
     ("np.add(a, t, casting='unsafe')", f"add: {OPTION} casting="),
     ("np.sum(t, out=a)", f"sum: {OPTION} out="),
     ("np.max(t, initial=1.0)", f"max: {OPTION} initial="),
-    ("np.reshape(t, (6,), order='F')", f"reshape: {OPTION} order="),
-    ("np.linalg.svd(t, compute_uv=False)", f"linalg.svd: {OPTION} compute_uv="),
+    ("np.reshape(t, (6,), order='A')", "reshape: expected order 'C' or 'F', got 'A'"),
+    ("np.ravel(t, order='K')", "ravel: expected order 'C' or 'F', got 'K'"),
+    ("np.take(t, 1, mode='clip')", f"take: {OPTION} mode="),
+    ("np.linalg.svd(t, hermitian=True)", f"linalg.svd: {OPTION} hermitian="),
+    ("np.average(t, axis=None, weights=a[0])", "average: expected weights of the shape of a, or"),
+    ("np.average(t, weights=a, returned=True)", f"average: {OPTION} returned="),
+    ("np.nan_to_num(t + 1j)", "nan_to_num: expected real numbers, got complex ones"),
+    ("np.unique(t)", "unique: … write xgrad.unique_values, or give .detach().numpy(), at"),
+    ("np.extract(a > 0, t)", "extract: … write x[mask], or give .detach().numpy(), at <string>"),
     ("np.add.reduce(t, where=a > 0)", f"add.reduce: {OPTION} where="),
     (
         "np.percentile(t, 50)",

@@ -58,7 +58,7 @@ LAYERS = [
     "amp data distributed inspection onnx transforms",
     "capture testing",
     "training",
-    "__init__ einops numpy_protocol standard_2024_12",
+    "__init__ einops numpy_counterparts numpy_protocol standard_2024_12",
     "compat",
     "parity",
     "cli __main__",
