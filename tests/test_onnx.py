@@ -21,6 +21,7 @@ from xgrad.data import DataError, mnist
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.run_op import options, outputs, quiet, rounded, run_op, tensors, weights
+from xgrad.support import trees
 
 #: A row of the op table for each kind of rule; XGRAD_WHOLE_TABLE=1 runs all.
 ROWS = """
@@ -216,3 +217,153 @@ def test_what_cannot_be_exported_is_refused(
     with pytest.raises(error, match=message):
         xgrad.onnx.export(function, example, tmp_path / "x.onnx", **names)
     assert not list(tmp_path.iterdir())
+
+
+# Inputs of any size
+
+
+class Reader(nn.Module):
+    """Scores from the last output of an LSTM."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.scores = nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 2)
+
+    def forward(self, x: Any) -> Any:
+        """Return the scores, and the state."""
+        out, state = self.lstm(x)
+        return self.scores(out[:, -1]), state
+
+
+def floats(*shape: int) -> xgrad.Tensor:
+    """Return random numbers."""
+    return xgrad.asarray(np.random.default_rng(sum(shape)).normal(size=shape), dtype=xgrad.float32)
+
+
+def run_with_sizes(
+    onnxruntime: Any, path: Path, function: Any, inputs: tuple[Any, ...]
+) -> list[np.ndarray]:
+    """Compare the results of a file with a function, and return them."""
+    given = [x for _, x in trees.leaves(inputs)]
+    session = onnxruntime.InferenceSession(path)
+    names = [x.name for x in session.get_inputs()]
+    got = session.run(None, dict(zip(names, [x.numpy() for x in given], strict=True)))
+    expected = [x.detach().numpy() for _, x in trees.leaves(function(*inputs))]
+    for result, want in zip(got, expected, strict=True):
+        np.testing.assert_allclose(result, want, rtol=1e-4, atol=1e-5)
+        assert (result.shape, result.dtype) == (want.shape, want.dtype)
+    return list(got)
+
+
+MODELS: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "MLP": (lambda: nn.MLP([4, 8, 3]), (4,)),
+    "CNN": (
+        lambda: nn.Sequential(
+            nn.Conv2d(1, 3, 3, padding=1),
+            nn.BatchNorm2d(3),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(3, 4, 3),
+            nn.GroupNorm(2, 4),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(4, 2),
+        ),
+        (1, 8, 8),
+    ),
+    "LSTM": (Reader, (3, 3)),
+    "transformer": (lambda: nn.TransformerEncoderLayer(8, 2, 16), (5, 8)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_model_exported_once_runs_on_batches_of_any_size(
+    name: str, onnxruntime: Any, tmp_path: Path
+) -> None:
+    xgrad.manual_seed(0)
+    make, shape = MODELS[name]
+    model, path = make().eval(), tmp_path / "model.onnx"
+    xgrad.onnx.export(
+        model, floats(2, *shape), path, input_names=["x"], dynamic_axes={"x": {0: "batch"}}
+    )
+    for count in (1, 2, 3, 33):
+        run_with_sizes(onnxruntime, path, model, (floats(count, *shape),))
+    session = onnxruntime.InferenceSession(path)
+    assert session.get_inputs()[0].shape == ["batch", *shape]
+    assert all("batch" in x.shape for x in session.get_outputs())
+
+
+def test_attention_runs_on_batches_and_sequences_of_any_size(
+    onnxruntime: Any, tmp_path: Path
+) -> None:
+    xgrad.manual_seed(0)
+    model, path = nn.TransformerEncoderLayer(4, 2, 8).eval(), tmp_path / "model.onnx"
+    axes = {"input0": {0: "batch", -2: "time"}}
+    xgrad.onnx.export(model, floats(2, 3, 4), path, dynamic_axes=axes)
+    for count, length in [(1, 1), (2, 3), (3, 2), (7, 20)]:
+        run_with_sizes(onnxruntime, path, model, (floats(count, length, 4),))
+
+
+def test_training_step_runs_on_batches_of_any_size(onnxruntime: Any, tmp_path: Path) -> None:
+    net = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3))
+
+    def step(params: Any, x: Any, y: Any) -> Any:
+        params = {name: p.detach().requires_grad_() for name, p in params.items()}
+        loss = nn.functional.cross_entropy(nn.utils.functional_call(net, params, x), y)
+        gradients = xgrad.autograd.grad(loss, list(params.values()))
+        moved = [p.detach() - 0.1 * g for p, g in zip(params.values(), gradients, strict=True)]
+        return moved, loss.detach()
+
+    params = {name: p.detach() for name, p in net.named_parameters()}
+
+    def inputs(count: int) -> tuple[Any, ...]:
+        return params, floats(count, 4), xgrad.asarray(np.arange(count) % 3)
+
+    axes = {"input4": {0: "batch"}, "input5": {0: "batch"}}
+    xgrad.onnx.export(step, inputs(6), tmp_path / "step.onnx", dynamic_axes=axes)
+    for count in (1, 6, 17):
+        run_with_sizes(onnxruntime, tmp_path / "step.onnx", step, inputs(count))
+
+
+BY_SIZE: dict[str, Any] = {
+    "mean": lambda x: (x.mean(), x.sum(axis=0), x - x.mean(axis=0)),
+    "variance": lambda x: xgrad.var(x, axis=0),
+    "softmax": lambda x: nn.functional.softmax(x, axis=0),
+    "positions": lambda x: x * xgrad.arange(x.shape[0], device=x.device, dtype=x.dtype)[:, None],
+    "zeros": lambda x: xgrad.concat([x, xgrad.zeros((x.shape[0], 2), device=x.device)], axis=1),
+    "products": lambda x: xgrad.tril(x @ x.T),
+    "reshape": lambda x: x.reshape((-1, 1)) * 2,
+    "joined": lambda x: xgrad.concat([x, x]),
+    "sliced": lambda x: (x[1:], x[:-1], x[::2, 0], x[-1]),
+    "size": lambda x: x * x.shape[0] + 1 / x.shape[0],
+    "written": lambda x: xgrad.ops.index_add(x * 1, 0, x[0]),
+}
+
+
+@pytest.mark.parametrize("name", BY_SIZE)
+def test_function_of_sizes_is_exported_for_any_size_or_refused(
+    name: str, onnxruntime: Any, tmp_path: Path
+) -> None:
+    function, path = BY_SIZE[name], tmp_path / "function.onnx"
+    xgrad.onnx.export(function, floats(4, 3), path, dynamic_axes={"input0": {0: "n"}})
+    for count in (2, 4, 9):
+        run_with_sizes(onnxruntime, path, function, (floats(count, 3),))
+
+
+REFUSED_SIZES: list[tuple[Any, Any, str]] = [
+    (lambda x: x * x.shape[0] ** 2, {"input0": {0: "n"}}, "depends on the size of n in a way"),
+    (lambda x: sum(xgrad.unstack(x)), {"input0": {0: "n"}}, "the number of operators depends on"),
+    (lambda x: x, {"x": {0: "n"}}, "names of inputs in dynamic_axes, which are input0, got 'x'"),
+    (lambda x: x, {"input0": [0]}, "such as {'input0': {0: 'batch'}}, for an input with 2 axes"),
+    (lambda x: x, {"input0": {2: "n"}}, "such as {'input0': {0: 'batch'}}, for an input with 2"),
+    (lambda x: x, {"input0": {0: "a b"}}, "at most two names of sizes in dynamic_axes"),
+]
+
+
+@pytest.mark.parametrize(("function", "axes", "reason"), REFUSED_SIZES)
+def test_size_that_cannot_be_any_is_refused(
+    function: Any, axes: Any, reason: str, onnxruntime: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        xgrad.onnx.export(function, floats(4, 3), tmp_path / "x.onnx", dynamic_axes=axes)
+    assert not (tmp_path / "x.onnx").exists()

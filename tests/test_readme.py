@@ -77,7 +77,7 @@ PRINTED = {
         r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○",
         r"\nlinear +20 .* 50 [\s\S]*\noutside of ops [\s\S]*\ninspection\.md:\d+ +30 .* 60 ",
     ],
-    "docs/ecosystem.md": [],
+    "docs/ecosystem.md": [r"\A\(8, 16, 192\)\n"],
     "docs/array_libraries.md": [r"\A(\Z|(jax|dask|mlx) \[ 5\.437 )"],
     "docs/gallery.md": [],
     "docs/promises.md": [],

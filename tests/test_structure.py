@@ -52,7 +52,7 @@ LAYERS = [
     "random",
     "ops",
     "diagnostics",
-    "autograd fft linalg namespace_info special serialization",
+    "autograd fft linalg namespace_info onnx_shapes special serialization",
     "nn",
     "optim",
     "amp data distributed inspection onnx transforms",

@@ -85,7 +85,7 @@ def _rollaxis(a: Any, /, axis: int, start: int = 0) -> Any:
 
 
 def _append(arr: Any, values: Any, /, axis: int | None = None) -> Any:
-    parts = [x if isinstance(x, Tensor) else np.asarray(x) for x in (arr, values)]
+    parts: list[Any] = [x if isinstance(x, Tensor) else np.asarray(x) for x in (arr, values)]
     if axis is None:
         parts, axis = [namespace.reshape(x, (-1,)) for x in parts], 0
     return namespace.concat(parts, axis=axis)
@@ -186,7 +186,7 @@ def _select(condlist: Any, choicelist: Any, /, default: Any = 0) -> Any:
 
 
 def _argwhere(a: Any, /) -> Any:
-    return namespace.stack(namespace.nonzero(a), axis=-1)
+    return namespace.stack(list(namespace.nonzero(a)), axis=-1)
 
 
 # Elements
@@ -278,7 +278,7 @@ def _ptp(a: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _diff(a: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    shape = [1 if i == axis % a.ndim else length for i, length in enumerate(a.shape)]
+    shape = tuple([1 if i == axis % a.ndim else length for i, length in enumerate(a.shape)])
     ends = [
         namespace.broadcast_to(namespace.asarray(x, dtype=a.dtype, device=a.device), shape)
         if isinstance(x, (int, float, complex))

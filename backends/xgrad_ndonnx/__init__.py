@@ -44,7 +44,7 @@ class NdonnxArray(MutableArray):
     def replaced(x: Any, key: Any, value: Any) -> Any:
         if has_arrays(key):
             return scatter(x, positions(x.shape, key), value)
-        new = x.copy()
+        new, key = x.copy(), of_all_axes(key, x.ndim)
         xp = NdonnxArray.namespace()
         new[key] = xp.broadcast_to(xp.asarray(value, dtype=x.dtype), new[key].shape)
         return new
@@ -53,6 +53,7 @@ class NdonnxArray(MutableArray):
         key = unwrapped(key)
         if has_arrays(key):
             return NdonnxArray(gather(self.native, positions(self.shape, key)))
+        key = of_all_axes(key, self.ndim)
         return self.view(lambda native: native[key])
 
 
@@ -158,6 +159,14 @@ def _is_array(part: Any) -> bool:
 
 def has_arrays(key: Any) -> bool:
     return any(map(_is_array, _parts(key)))
+
+
+def of_all_axes(key: Any, count: int) -> Any:
+    """Return a key with an ellipsis for the axes that it leaves out, which ndonnx requires."""
+    parts = _parts(key)
+    named = sum([part is not None and part is not ... for part in parts])
+    whole = named == count or any(part is ... for part in parts)
+    return key if whole else (*parts, ...)
 
 
 def positions(shape: tuple[int, ...], key: Any) -> Any:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import subprocess
+import sys
 from collections import Counter
 from typing import Any
 
@@ -202,3 +204,31 @@ def test_event_of_an_error_is_closed() -> None:
     with pytest.raises(ValueError, match="reshape"), xgrad.profile() as prof:
         xgrad.reshape(xgrad.ones(3), (2,))
     assert [event.op for event in prof.events] == ["reshape"] and math.isfinite(prof.seconds)
+
+
+def run_alone(code: str) -> str:
+    """Return what a program prints in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_first_profile_loads_what_it_needs_before_its_block() -> None:
+    code = (
+        "import sys, xgrad\nwith xgrad.profile():\n    before = set(sys.modules)\n"
+        "    (xgrad.ones(3, requires_grad=True) * 2).sum().backward()\n"
+        "    print(sorted(set(sys.modules) - before))"
+    )
+    assert run_alone(code).strip() == "[]"
+
+
+def test_op_whose_call_loads_modules_has_a_star_in_the_first_profile_only() -> None:
+    pytest.importorskip("scipy")
+    code = (
+        "import xgrad\nx = xgrad.ones(3)\nfor _ in range(2):\n"
+        "    with xgrad.profile() as prof:\n        xgrad.special.gammaln(x + 1)\n"
+        "    print(prof)\n    print(prof.by_op()['gammaln'].loaded > 0, prof.by_op()['add'].loaded)"
+    )
+    first, second = run_alone(code).split("True 0\n")
+    assert "\ngammaln *  " in first and "\n* with the time to load modules: profile again" in first
+    assert "\ngammaln   " in second and " * " not in second and second.endswith("False 0\n")

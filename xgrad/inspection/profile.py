@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from linecache import getline
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from xgrad.backend.device import Device, intercepting
-from xgrad.backend.devices import device_of
+from xgrad.backend.devices import current_device, device_of
 from xgrad.backend.recording import refuse
-from xgrad.core.tensor import Tensor
+from xgrad.core.modes import enable_grad
+from xgrad.core.tensor import Tensor, from_array
 from xgrad.diagnostics.interception import RuleInterceptor, WatchedRule
 from xgrad.support.scopes import Scope
 from xgrad.support.units import duration, size
@@ -32,7 +35,8 @@ class profile(Scope[Any]):
     Captured steps run eagerly in the block. Anything else counts as "outside of ops": sums of
     gradients, updates of optimizers, Python itself. On a device with a queue, such as CUDA, the
     time on the device is also measured, by events. The setting applies to the thread or task that
-    made it.
+    made it. The first profile opens the device and loads what it needs before the block. An op
+    whose call loads a module, as the first one of ``gelu`` loads SciPy, has a star in the table.
 
     Examples
     --------
@@ -51,6 +55,7 @@ class profile(Scope[Any]):
 
     def __enter__(self) -> Any:
         refuse("profile reads a clock: use it around the captured step")
+        _warm_up(current_device())
         self._value = Profile()
         return super().__enter__()
 
@@ -80,6 +85,8 @@ class Event:
         Marks in the queue of an asynchronous device, before and after the call.
     on_device : float
         The time on an asynchronous device, from mark to mark.
+    loaded : int
+        The number of modules that the call loaded, without nested events: the time includes that.
     """
 
     op: str
@@ -93,11 +100,12 @@ class Event:
     shapes: str = ""
     marks: list[Any] = field(default_factory=list)
     on_device: float = 0.0
+    loaded: int = 0
 
 
 @dataclass
 class Row:
-    """Sums over events: calls and seconds by part, bytes, and seconds on the device.
+    """Sums over events: calls and seconds by part, bytes, seconds on the device, loaded modules.
 
     Seconds exclude nested events.
     """
@@ -106,6 +114,7 @@ class Row:
     seconds: dict[str, float] = field(default_factory=lambda: {FORWARD: 0.0, BACKWARD: 0.0})
     memory: int = 0
     on_device: float = 0.0
+    loaded: int = 0
 
     @property
     def total(self) -> float:
@@ -177,6 +186,7 @@ class Profile(RuleInterceptor):
             row.seconds[event.part] += event.seconds - event.inner
             row.memory += event.memory
             row.on_device += event.on_device
+            row.loaded += event.loaded
         return dict(sorted(rows.items(), key=lambda item: -max(item[1].total, item[1].on_device)))
 
     def _table(self, title: str, rows: dict[str, Row]) -> str:
@@ -197,7 +207,7 @@ class Profile(RuleInterceptor):
         ]
         for name, row in rows.items():
             shown, code = _location(name) if title == "line" else (name, "")
-            cells = [shown]
+            cells = [f"{shown} *" if row.loaded else shown]
             for part, calls in row.calls.items():
                 cells += [str(calls), duration(row.seconds[part])] if calls else ["", ""]
             cells += [
@@ -221,7 +231,10 @@ class Profile(RuleInterceptor):
         form = "  ".join(
             [f"{{:{'>' if 0 < i < last else '<'}{width}}}" for i, width in enumerate(widths)]
         )
-        return "\n".join(form.format(*line).rstrip() for line in zip(*columns, strict=True))
+        table = "\n".join(form.format(*line).rstrip() for line in zip(*columns, strict=True))
+        if any(row.loaded for row in rows.values()):
+            table += "\n* with the time to load modules: profile again for the time without it"
+        return table
 
     # Measurement
 
@@ -255,14 +268,18 @@ class Profile(RuleInterceptor):
         """
         self._running.append(event)
         self._mark(event)
+        event.loaded -= len(sys.modules)
         event.start = perf_counter() - self._start
         try:
             try:
                 result = call()
             finally:
+                event.loaded += len(sys.modules)
                 event.seconds = perf_counter() - self._start - event.start
                 self._mark(event)
                 self.events.append(self._running.pop())
+                if self._running:
+                    self._running[-1].loaded -= event.loaded
             results = [
                 x
                 for x in (result if isinstance(result, (tuple, list)) else (result,))
@@ -308,6 +325,15 @@ class Profile(RuleInterceptor):
         for event in self.events:
             if event.marks:
                 event.on_device = event.device.backend.elapsed(*event.marks)
+
+
+@cache
+def _warm_up(device: Device) -> None:
+    """Use a device and a profile once, so that no block has the time of their first use."""
+    with Scope(intercepting, None), enable_grad():
+        x = from_array(device.xp.ones((1,), device=device.native), device).requires_grad_()
+        with Scope[Any](intercepting, Profile()):
+            (x * x).sum().backward()
 
 
 def _location(line: str) -> tuple[str, str]:
