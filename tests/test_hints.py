@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
@@ -162,3 +164,54 @@ FORMS = [
 @pytest.mark.parametrize(("call", "expected"), FORMS)
 def test_transform_in_the_form_of_pytorch_shows_the_form_of_xgrad(call: str, expected: str) -> None:
     check_error(f"xp.{call}", f"TypeError: {expected}", f=square, x=X)
+
+
+#: Calls that take what NumPy or PyTorch take, and the end of their errors, which has what to write.
+SLIPS = [
+    (
+        "xgrad.Tensor(3, 4)",
+        "write Tensor([3, 4]) for these values, or xgrad.empty((3, 4)) for a shape",
+    ),
+    ("xgrad.Tensor([1.0], [2.0])", "write Tensor([[1.0], [2.0]]) for these values"),
+    ("xgrad.zeros(3, 4)", ": write zeros((3, 4)) for zeros(3, 4)"),
+    ("xgrad.empty(2, 3)", ": write empty((2, 3)) for empty(2, 3)"),
+    ("xgrad.random.randn(3, 4)", ": write randn((3, 4)) for randn(3, 4)"),
+    ("xgrad.sum(x, 1)", ": write sum(x, axis=1)"),
+    ("xgrad.mean(x, (0, 1))", ": write mean(x, axis=(0, 1))"),
+    ("xgrad.sort(x, 0)", ": write sort(x, axis=0); the result has no indices"),
+    ("xgrad.flip(x, 0)", ": write flip(x, axis=0)"),
+    ("xgrad.roll(x, 1, 0)", ": write roll(x, 1, axis=0)"),
+    ("xgrad.cumulative_sum(x, 1)", ": write cumulative_sum(x, axis=1)"),
+    ("xgrad.repeat(x, 2, 0)", ": write repeat(x, 2, axis=0)"),
+    ("xgrad.concat([x, x], 1)", ": write concat(arrays, axis=1)"),
+    ("xgrad.stack([x, x], -1)", ": write stack(arrays, axis=-1)"),
+    ("xgrad.concat(x, x)", ": write concat([x, y]) for concat(x, y)"),
+    ("xgrad.stack(x, x)", ": write stack([x, y]) for stack(x, y)"),
+    ("xgrad.reshape(x, 3, 2)", ": write (3, 2) for 3, 2"),
+    ("xgrad.permute_dims(x, 1, 0)", ": write (1, 0) for 1, 0"),
+    ("xgrad.tile(x, 2, 2)", ": write (2, 2) for 2, 2"),
+    ("xgrad.sum(x, dim=1)", ": write axis= for dim="),
+    ("xgrad.nn.ReLU(x)", "ReLU: expected options, got a tensor: write ReLU()(x)"),
+    ("xgrad.nn.Softmax(x)", "Softmax: expected options, got a tensor: write Softmax()(x)"),
+    ("xgrad.nn.MSELoss(x, x)", "got two tensors: write MSELoss()(input, target)"),
+    ("xgrad.nn.CrossEntropyLoss(x, x)", "got two tensors: write CrossEntropyLoss()(input, target)"),
+]
+
+
+@pytest.mark.parametrize(("call", "advice"), SLIPS)
+def test_common_slip_raises_an_error_that_says_what_to_write(call: str, advice: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(advice)):
+        eval(call, {"xgrad": xgrad, "x": xgrad.ones((2, 3))})
+
+
+def test_surplus_argument_that_is_no_axis_has_no_advice() -> None:
+    with pytest.raises(TypeError, match=r"takes 3 positional arguments but 4 were given$"):
+        xgrad.linspace(0, 1, 5, 3)  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"too many positional arguments$"):
+        xgrad.sum(xgrad.ones(3), "all")  # type: ignore[misc]
+
+
+def test_weight_of_a_loss_by_position_and_copies_of_modules_remain() -> None:
+    loss = xgrad.nn.CrossEntropyLoss(xgrad.ones(3))
+    assert copy.deepcopy(loss).weight.tolist() == [1, 1, 1]
+    assert pickle.loads(pickle.dumps(xgrad.nn.ELU(0.5))).alpha == 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 from weakref import ref
 
 import numpy as np
@@ -96,11 +96,18 @@ class Tensor(Methods, HintedTensor):
     def __init__(
         self,
         data: Any,
-        *,
+        *more: Never,
         dtype: Any = None,
         device: str | Device | None = None,
         requires_grad: bool = False,
     ) -> None:
+        if more:
+            given = ", ".join(map(shown, (data, *more)))
+            raise TypeError(
+                f"{type(self).__name__}: expected one argument, numbers in a list or an array, got"
+                f" {1 + len(more)}: write Tensor([{given}]) for these values, or"
+                f" xgrad.empty(({given})) for a shape"
+            )
         copied = providers.module("functions").asarray(data, dtype=dtype, device=device, copy=True)
         if copied._edge is not None:
             raise ValueError(

@@ -22,6 +22,14 @@ class _Activation(Module):
     function: ClassVar[Callable[..., Tensor]]
     options: tuple[str, ...]
 
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """Refuse a tensor, which is an argument of the module that is made."""
+        if args and isinstance(args[0], Tensor):
+            raise TypeError(
+                f"{cls.__name__}: expected options, got a tensor: write {cls.__name__}()(x)"
+            )
+        return super().__new__(cls)
+
     def __init__(self, **options: Any) -> None:
         super().__init__()
         vars(self).update(options, options=tuple(options))

@@ -20,6 +20,15 @@ class _Loss(Module):
     function: ClassVar[Callable[..., Tensor]]
     options: tuple[str, ...]
 
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """Refuse input and target, which are arguments of the module that is made."""
+        if len(args) > 1 and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+            raise TypeError(
+                f"{cls.__name__}: expected options, got two tensors: write"
+                f" {cls.__name__}()(input, target)"
+            )
+        return super().__new__(cls)
+
     def __init__(self, **options: Any) -> None:
         super().__init__()
         vars(self)["options"] = tuple(options)

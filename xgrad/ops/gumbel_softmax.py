@@ -12,8 +12,10 @@ from xgrad.ops.searching import argmax
 from xgrad.ops.softmaxes import softmax
 from xgrad.random import uniform
 from xgrad.random.generator import Generator
+from xgrad.support.hints import explained
 
 
+@explained
 def gumbel_softmax(
     logits: Tensor,
     tau: float = 1.0,

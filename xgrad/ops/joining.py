@@ -275,6 +275,7 @@ def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
     return xp.tile(x, repetitions)
 
 
+@explained
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return copies of `x` side by side along each axis.
 

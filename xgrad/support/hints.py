@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
@@ -339,12 +339,8 @@ def arguments(
     That is other keywords, or the line for options that were given by position. An empty text if
     there is no advice.
     """
-    if (
-        len(args) > 1
-        and next(iter(parameters)) == "shape"
-        and all(isinstance(n, int) for n in args)
-    ):
-        return f": write {name}({args}) for {name}{args}"
+    if line := _as_one_argument(name, parameters, args):
+        return f": write {line}"
     known = {used: _counterpart(used, parameters) for used in options}
     replacements = [f"{own}= for {used}=" for used, own in known.items() if own]
     line = ", ".join(replacements) or _with_keywords(name, parameters, args, options)
@@ -352,6 +348,28 @@ def arguments(
         return ""
     differs = "axis=" in line and name in DIFFERENCES
     return f": write {line}{f'; {DIFFERENCES[name]}' if differs else ''}"
+
+
+def _as_one_argument(
+    name: str, parameters: Mapping[str, inspect.Parameter], args: Sequence[Any]
+) -> str:
+    """Return what to write for lengths that were given one by one, or arrays without a list.
+
+    An empty text for other calls.
+    """
+    kinds = inspect.Parameter
+    known = [p for p in parameters.values() if p.kind < kinds.VAR_POSITIONAL]
+    is_variadic = any(p.kind is kinds.VAR_POSITIONAL for p in parameters.values())
+    if is_variadic or not known or len(args) <= len(known):
+        return ""
+    last = tuple(args[len(known) - 1 :])
+    if known[-1].name in ("shape", "axes", "repetitions") and all(type(n) is int for n in last):
+        if len(known) == 1:
+            return f"{name}({last}) for {name}{last}"
+        return f"{last} for {', '.join(map(str, last))}"
+    if known[-1].name == "arrays" and all(hasattr(x, "shape") for x in args):
+        return f"{name}([x, y]) for {name}(x, y)"
+    return ""
 
 
 def _counterpart(used: str, parameters: Mapping[str, inspect.Parameter]) -> str:
@@ -371,7 +389,7 @@ def _with_keywords(
 ) -> str:
     """Return a call with keywords for the arguments that were given by position, but must not be.
 
-    A bool is taken for the first option that is one, another argument for the first option.
+    A bool is taken for the first option that is one, numbers for the first other option.
     """
     kinds = inspect.Parameter
     each = list(parameters.values())
@@ -385,9 +403,9 @@ def _with_keywords(
         for p, value in zip(positional, args, strict=False)
     ]
     for value in extra:
-        flag, number = isinstance(value, bool), isinstance(value, (int, tuple))
-        fitting = [p for p in free if isinstance(p.default, bool) == flag]
-        option = next((p for p in fitting if p.name != "dtype" or not number), None)
+        flag, text = isinstance(value, bool), isinstance(value, str)
+        fitting = [p for p in free if isinstance(p.default, bool) == flag and not text]
+        option = next((p for p in fitting if p.name not in ("dtype", "device")), None)
         if option is None:
             return ""
         free.remove(option)
