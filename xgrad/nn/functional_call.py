@@ -82,7 +82,9 @@ def functional_call(
                 f"functional_call: expected shape {state[name].shape} for {name!r}, got"
                 f" {tensor.shape}"
             )
-        cls: type[Tensor] = Parameter if isinstance(state[name], Parameter) else Tensor
+        cls: type[Tensor] = Tensor
+        if isinstance(state[name], Parameter):
+            cls = Parameter
         replacements[id(state[name])] = from_placement(
             tensor._data, tensor._placement, tensor._edge, cls
         )
