@@ -8,6 +8,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
 
 HEAVY = {
     *"cupy torch jax scipy sklearn matplotlib tqdm safetensors pandas threadpoolctl".split(),
@@ -135,3 +140,47 @@ def test_other_folders_of_the_repository_are_not_importable() -> None:
         " u.find_spec(n)])"
     )
     assert output_of(script).strip() == "[]"
+
+
+#: A finder as setuptools adds it, after Python's own, for a package that is installed in place.
+FINDER = """
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import spec_from_file_location
+
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "xgrad":
+            return spec_from_file_location(name, {init!r})
+
+sys.meta_path.insert(sys.meta_path.index(PathFinder) + 1, Finder)
+sys.path.insert(0, "")
+import xgrad
+print(xgrad.__file__, hasattr(xgrad, "ones"))
+"""
+
+
+@pytest.mark.parametrize(("folder", "is_found"), [("xgrad-src", True), ("xgrad", False)])
+def test_package_installed_in_place_is_found_above_a_clone_of_another_name(
+    folder: str, is_found: bool, tmp_path: Path
+) -> None:
+    """CONTRIBUTING.md says how to call the folder; if both are found, it need not."""
+    (tmp_path / folder).mkdir()
+    init = str(ROOT / "xgrad" / "__init__.py")
+    command = [sys.executable, "-I", "-c", FINDER.format(init=init)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == (f"{init} True" if is_found else "None False"), done.stderr
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert "`git clone URL xgrad-src`" in page and not (ROOT / "__init__.py").exists()
+
+
+def test_package_on_the_path_is_found_above_a_clone_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "xgrad").mkdir()
+    code = (
+        f"import sys\nsys.path[:0] = ['', {str(ROOT)!r}, {str(ROOT / 'backends')!r}]\n"
+        "import xgrad\nprint(xgrad.__file__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.strip() == str(ROOT / "xgrad" / "__init__.py"), done.stderr
