@@ -318,3 +318,59 @@ def test_printed_program_has_a_check_after_the_writes_that_it_depends_on_only() 
     checks = [i for i, line in enumerate(lines) if line.startswith("check ")]
     update = next(i for i, line in enumerate(lines) if line.startswith("params -= "))
     assert checks and max(checks) < update
+
+
+# Random programs
+
+STATEMENTS = [
+    "{a} += v",
+    "{a}[1:] *= 0.5",
+    "{a}[...] = {b} * 0.5 + v",
+    "{a}.T[0] += {b}[:, 0][0] * 0.1",
+    "v = {a} * x + v * 0.5",
+    "v = v + {a}[::2].sum() * 0.1",
+    "w = {a}[1:]; v = v + w.sum() * 0.1",
+    "w += {b}[1:] * 0.1",
+    "v *= 0.5",
+    "v = xgrad.tanh(v)",
+    "outs.append(v * 1)",
+    "outs.append({a} + {b})",
+    "x += 0.25 * v",
+    "loss = bce(xgrad.sigmoid(v + {a}) * scale[{i}], ones); v = v + loss",
+    "loss = bce(xgrad.sigmoid(x) * scale[{i}], ones); outs.append(loss)",
+    "v = v + xgrad.take({a}, index + xgrad.astype(scale[{i}] > 1, index.dtype) * 9, axis=0)",
+]
+
+
+@twins.on_cpu  # checks of values
+# CaptureWarning: without a compiler
+@pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")
+@pytest.mark.parametrize("seed", range(40))
+def test_random_program_of_writes_and_checks_leaves_what_eager_leaves(seed: int) -> None:
+    draws = np.random.default_rng(seed)
+    lines = ["v = x * 0.5; w = x[1:] * 1; outs = []"]
+    for i in range(12):
+        a, b = draws.choice(["p", "q", "r"], 2)
+        lines.append(STATEMENTS[draws.integers(len(STATEMENTS))].format(a=a, b=b, i=i))
+    lines.append("return outs, v, w")
+    body = "\n".join(f"    {line}" for line in lines)
+    source = f"def step(x, scale, index, p=p, q=q, r=r):\n{body}"
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        p, q, r = [array(4, 3, seed=seed + i) for i in range(3)]
+        scope = {"p": p, "q": q, "r": r[:, ::-1], "xgrad": xgrad, "ones": xgrad.ones((4, 3))}
+        scope["bce"] = functional.binary_cross_entropy
+        exec(compile(source, f"program {seed}", "exec"), scope)
+        step = capture(scope["step"], native=seed % 5 == 0)
+        for turn in range(8):
+            scale = np.full(12, 0.5, np.float32)
+            if turn % 3 == 2:
+                scale[turn + np.arange(3)] = 4.0
+            x = array(4, 3, seed=turn)
+            try:
+                yield step(x, xgrad.asarray(scale), xgrad.asarray([0, 2, 1, 3]))
+            except (ValueError, IndexError) as error:
+                yield str(error)
+            yield p, q, r, x
+
+    compare_replays(scenario)
