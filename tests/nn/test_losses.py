@@ -215,6 +215,7 @@ OPTIONS: dict[str, tuple[str, list[object]]] = {
         ("full", "log_input", "log_target", "swap", "zero_infinity"),
         ("a bool", ["x", None, 1, 0.5]),
     ),
+    "distance_function": ("a function of two tensors", ["x", 1]),
     **dict.fromkeys(("weight", "pos_weight"), ("a Tensor or None", ["x", 1.0, [1.0]])),
 }
 

@@ -13,14 +13,12 @@ from xgrad.nn.activations import (
     Hardtanh,
     LeakyReLU,
     LogSigmoid,
-    LogSoftmax,
     Mish,
     PReLU,
     ReLU,
     ReLU6,
     Sigmoid,
     SiLU,
-    Softmax,
     Softplus,
     Softshrink,
     Softsign,
@@ -30,10 +28,20 @@ from xgrad.nn.activations import (
 )
 from xgrad.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from xgrad.nn.attention import MultiheadAttention
+from xgrad.nn.bilinear import Bilinear
 from xgrad.nn.containers import ModuleDict, ModuleList, Residual, Sequential
 from xgrad.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from xgrad.nn.dropout import Dropout, Dropout1d, Dropout2d
+from xgrad.nn.distances import CosineSimilarity, PairwiseDistance
+from xgrad.nn.dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
 from xgrad.nn.embedding import Embedding, EmbeddingBag
+from xgrad.nn.folding import ChannelShuffle, Fold, PixelShuffle, PixelUnshuffle, Unfold
 from xgrad.nn.linear import Linear
 from xgrad.nn.losses import (
     BCELoss,
@@ -47,6 +55,7 @@ from xgrad.nn.losses import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
+    MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
@@ -54,6 +63,7 @@ from xgrad.nn.losses import (
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
 )
 from xgrad.nn.mlp import MLP
 from xgrad.nn.module import Module
@@ -65,6 +75,23 @@ from xgrad.nn.normalization import (
     InstanceNorm2d,
     LayerNorm,
     RMSNorm,
+)
+from xgrad.nn.padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
 )
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.parameter_containers import ParameterDict, ParameterList
@@ -78,10 +105,13 @@ from xgrad.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
+from xgrad.nn.randomized_relu import RReLU
 from xgrad.nn.recurrent import GRU, LSTM, RNN
 from xgrad.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
+from xgrad.nn.response_norm import LocalResponseNorm
 from xgrad.nn.sequence_losses import CTCLoss
 from xgrad.nn.shapes import Flatten, Identity, Unflatten
+from xgrad.nn.softmaxes import LogSoftmax, Softmax, Softmax2d, Softmin
 from xgrad.nn.state_dict import IncompatibleKeys
 from xgrad.nn.transformer import PositionalEncoding, TransformerEncoder, TransformerEncoderLayer
 from xgrad.nn.transformer_decoder import (
@@ -89,6 +119,11 @@ from xgrad.nn.transformer_decoder import (
     TransformerDecoder,
     TransformerDecoderLayer,
 )
+from xgrad.nn.unpooling import LPPool1d, LPPool2d, LPPool3d, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d
+from xgrad.nn.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from xgrad.nn.volume_convolution import Conv3d, ConvTranspose3d
+from xgrad.nn.volume_normalization import BatchNorm3d, InstanceNorm3d
+from xgrad.nn.volume_pooling import AdaptiveAvgPool3d, AdaptiveMaxPool3d, AvgPool3d, MaxPool3d
 from xgrad.support import hints
 
 __all__ = [
@@ -103,28 +138,47 @@ __all__ = [
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
     "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
+    "AvgPool3d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "BatchNorm3d",
+    "Bilinear",
     "CTCLoss",
+    "ChannelShuffle",
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
     "Conv1d",
     "Conv2d",
+    "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "ConvTranspose3d",
     "CosineEmbeddingLoss",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
+    "Dropout3d",
     "Embedding",
     "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
+    "Fold",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -138,36 +192,56 @@ __all__ = [
     "IncompatibleKeys",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
     "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PixelShuffle",
+    "PixelUnshuffle",
     "PoissonNLLLoss",
     "PositionalEncoding",
     "RMSNorm",
     "RNNCell",
+    "RReLU",
     "ReLU",
     "ReLU6",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
     "Residual",
     "Sequential",
     "SiLU",
@@ -175,6 +249,8 @@ __all__ = [
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
+    "Softmax2d",
+    "Softmin",
     "Softplus",
     "Softshrink",
     "Softsign",
@@ -187,7 +263,15 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "Unflatten",
+    "Unfold",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
     "functional",
     "init",
     "utils",

@@ -8,19 +8,21 @@ from typing import Any, ClassVar
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
 from xgrad.nn import functional as F
-from xgrad.nn.checks import of_dtype_of, positive_int
+from xgrad.nn.checks import checked_flag, of_dtype_of, positive_int
 from xgrad.nn.init import constant_
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
-from xgrad.ops import empty
+from xgrad.ops import empty, relu
+from xgrad.ops.in_place import in_place
 from xgrad.support.hints import explained, shown
 
 
-class _Activation(Module):
+class Activation(Module):
     """The base class of activations: a function of a tensor and options, which are attributes."""
 
     function: ClassVar[Callable[..., Tensor]]
-    options: tuple[str, ...]
+    options: ClassVar[tuple[str, ...]] = ()
+    inplace: bool = False
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
         """Refuse a tensor, which is an argument of the module that is made."""
@@ -30,23 +32,35 @@ class _Activation(Module):
             )
         return super().__new__(cls)
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__()
-        vars(self).update(options, options=tuple(options))
-
     def forward(self, input: Tensor) -> Tensor:
-        """Return the value of the function for `input`."""
+        """Return the value of the function for `input`, which gets it, too, if `inplace` is set."""
+        function, named = type(self).function, vars(self)
+        if self.inplace:
+            return in_place(function, input, **{name: named[name] for name in self.options})
         if not self.options:
-            return type(self).function(input)
-        named = vars(self)
-        return type(self).function(input, **{name: named[name] for name in self.options})
+            return function(input)
+        return function(input, **{name: named[name] for name in self.options})
 
     def extra_repr(self) -> str:
-        return ", ".join([f"{name}={shown(getattr(self, name))}" for name in self.options])
+        texts = [f"{name}={shown(getattr(self, name))}" for name in self.options]
+        return ", ".join([*texts, "inplace=True"] if self.inplace else texts)
 
 
-class ReLU(_Activation):
+class InPlaceActivation(Activation):
+    """An activation that may write to its input."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = checked_flag(type(self).__name__, "inplace", inplace)
+
+
+class ReLU(InPlaceActivation):
     """The positive part of each element.
+
+    Parameters
+    ----------
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -55,10 +69,10 @@ class ReLU(_Activation):
     Tensor([0., 2.])
     """
 
-    function = staticmethod(F.relu)
+    function = staticmethod(relu)
 
 
-class Sigmoid(_Activation):
+class Sigmoid(Activation):
     """The logistic function of each element.
 
     Examples
@@ -71,7 +85,7 @@ class Sigmoid(_Activation):
     function = staticmethod(F.sigmoid)
 
 
-class Tanh(_Activation):
+class Tanh(Activation):
     """The hyperbolic tangent of each element.
 
     Examples
@@ -84,7 +98,7 @@ class Tanh(_Activation):
     function = staticmethod(F.tanh)
 
 
-class GELU(_Activation):
+class GELU(Activation):
     """``input * P(X <= input)`` for a standard normal X: see `functional.gelu`.
 
     Parameters
@@ -105,13 +119,20 @@ class GELU(_Activation):
     """
 
     function = staticmethod(F.gelu)
+    options = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
-        super().__init__(approximate=approximate)
+        super().__init__()
+        self.approximate = approximate
 
 
-class SiLU(_Activation):
+class SiLU(InPlaceActivation):
     """``input * sigmoid(input)``, also known as swish.
+
+    Parameters
+    ----------
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -123,8 +144,13 @@ class SiLU(_Activation):
     function = staticmethod(F.silu)
 
 
-class Mish(_Activation):
+class Mish(InPlaceActivation):
     """``input * tanh(softplus(input))``.
+
+    Parameters
+    ----------
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -136,13 +162,15 @@ class Mish(_Activation):
     function = staticmethod(F.mish)
 
 
-class ELU(_Activation):
+class ELU(InPlaceActivation):
     """Positive elements unchanged, and ``alpha * (exp(input) - 1)`` for the others.
 
     Parameters
     ----------
     alpha : float, default 1
         The function tends to ``-alpha`` far below 0.
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -152,13 +180,20 @@ class ELU(_Activation):
     """
 
     function = staticmethod(F.elu)
+    options = ("alpha",)
 
-    def __init__(self, alpha: float = 1.0) -> None:
-        super().__init__(alpha=alpha)
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
 
 
-class SELU(_Activation):
+class SELU(InPlaceActivation):
     """`ELU` with constants that keep the mean 0 and the variance 1: see `functional.selu`.
+
+    Parameters
+    ----------
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -170,13 +205,15 @@ class SELU(_Activation):
     function = staticmethod(F.selu)
 
 
-class CELU(_Activation):
+class CELU(InPlaceActivation):
     """Positive elements unchanged, and ``alpha * (exp(input / alpha) - 1)`` for the others.
 
     Parameters
     ----------
     alpha : float, default 1
         Not 0; the function tends to ``-alpha`` far below 0.
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Raises
     ------
@@ -191,18 +228,22 @@ class CELU(_Activation):
     """
 
     function = staticmethod(F.celu)
+    options = ("alpha",)
 
-    def __init__(self, alpha: float = 1.0) -> None:
-        super().__init__(alpha=alpha)
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
 
 
-class LeakyReLU(_Activation):
+class LeakyReLU(InPlaceActivation):
     """Positive elements unchanged, and the others times `negative_slope`.
 
     Parameters
     ----------
     negative_slope : float, default 0.01
         The slope below 0.
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -212,13 +253,20 @@ class LeakyReLU(_Activation):
     """
 
     function = staticmethod(F.leaky_relu)
+    options = ("negative_slope",)
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
-        super().__init__(negative_slope=negative_slope)
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.negative_slope = negative_slope
 
 
-class ReLU6(_Activation):
+class ReLU6(InPlaceActivation):
     """Elements clipped to between 0 and 6.
+
+    Parameters
+    ----------
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -230,13 +278,15 @@ class ReLU6(_Activation):
     function = staticmethod(F.relu6)
 
 
-class Hardtanh(_Activation):
+class Hardtanh(InPlaceActivation):
     """Elements clipped to an interval.
 
     Parameters
     ----------
     min_val, max_val : float
         The ends of the interval, by default -1 and 1.
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Raises
     ------
@@ -251,13 +301,20 @@ class Hardtanh(_Activation):
     """
 
     function = staticmethod(F.hardtanh)
+    options = "min_val", "max_val"
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
-        super().__init__(min_val=min_val, max_val=max_val)
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.min_val, self.max_val = min_val, max_val
 
 
-class Hardsigmoid(_Activation):
+class Hardsigmoid(InPlaceActivation):
     """``input / 6 + 1 / 2``, clipped to between 0 and 1.
+
+    Parameters
+    ----------
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -269,8 +326,13 @@ class Hardsigmoid(_Activation):
     function = staticmethod(F.hardsigmoid)
 
 
-class Hardswish(_Activation):
+class Hardswish(InPlaceActivation):
     """``input * hardsigmoid(input)``.
+
+    Parameters
+    ----------
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -282,7 +344,7 @@ class Hardswish(_Activation):
     function = staticmethod(F.hardswish)
 
 
-class Softplus(_Activation):
+class Softplus(Activation):
     """``log(1 + exp(beta * input)) / beta``, which is positive.
 
     Parameters
@@ -305,12 +367,14 @@ class Softplus(_Activation):
     """
 
     function = staticmethod(F.softplus)
+    options = "beta", "threshold"
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__(beta=beta, threshold=threshold)
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
 
 
-class Softsign(_Activation):
+class Softsign(Activation):
     """``input / (1 + abs(input))``.
 
     Examples
@@ -323,7 +387,7 @@ class Softsign(_Activation):
     function = staticmethod(F.softsign)
 
 
-class LogSigmoid(_Activation):
+class LogSigmoid(Activation):
     """The logarithm of the logistic function of each element.
 
     Examples
@@ -336,7 +400,7 @@ class LogSigmoid(_Activation):
     function = staticmethod(F.logsigmoid)
 
 
-class Tanhshrink(_Activation):
+class Tanhshrink(Activation):
     """``input - tanh(input)``.
 
     Examples
@@ -349,7 +413,7 @@ class Tanhshrink(_Activation):
     function = staticmethod(F.tanhshrink)
 
 
-class Softshrink(_Activation):
+class Softshrink(Activation):
     """Elements moved towards 0 by `lambd`; elements that are closer to 0 become 0.
 
     Parameters
@@ -370,12 +434,14 @@ class Softshrink(_Activation):
     """
 
     function = staticmethod(F.softshrink)
+    options = ("lambd",)
 
     def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__(lambd=lambd)
+        super().__init__()
+        self.lambd = lambd
 
 
-class Hardshrink(_Activation):
+class Hardshrink(Activation):
     """Elements unchanged, except that those from ``-lambd`` to ``lambd`` become 0.
 
     Parameters
@@ -396,18 +462,22 @@ class Hardshrink(_Activation):
     """
 
     function = staticmethod(F.hardshrink)
+    options = ("lambd",)
 
     def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__(lambd=lambd)
+        super().__init__()
+        self.lambd = lambd
 
 
-class Threshold(_Activation):
+class Threshold(InPlaceActivation):
     """Elements above `threshold` unchanged, and `value` in place of the others.
 
     Parameters
     ----------
     threshold, value : float
         The threshold, and the value that replaces other elements.
+    inplace : bool, default False
+        Whether the input gets the value, too: see `functional.relu`.
 
     Examples
     --------
@@ -417,66 +487,14 @@ class Threshold(_Activation):
     """
 
     function = staticmethod(F.threshold)
+    options = "threshold", "value"
 
-    def __init__(self, threshold: float, value: float) -> None:
-        super().__init__(threshold=threshold, value=value)
-
-
-class Softmax(_Activation):
-    """Exponentials scaled to a sum of 1 along an axis.
-
-    Parameters
-    ----------
-    axis : int, default -1
-        The axis along which the results sum to 1.
-
-    Raises
-    ------
-    IndexError
-        In the call, if the axis does not exist.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.Softmax()(xgrad.asarray([1e4, 1e4]))
-    Tensor([0.5, 0.5])
-    """
-
-    function = staticmethod(F.softmax)
-
-    @explained
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__(axis=axis)
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold, self.value = threshold, value
 
 
-class LogSoftmax(_Activation):
-    """The logarithm of `Softmax`, computed so that small probabilities are not lost.
-
-    Parameters
-    ----------
-    axis : int, default -1
-        The axis along which probabilities sum to 1.
-
-    Raises
-    ------
-    IndexError
-        In the call, if the axis does not exist.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.LogSoftmax()(xgrad.asarray([0.0, 1e4]))
-    Tensor([-10000.,      0.])
-    """
-
-    function = staticmethod(F.log_softmax)
-
-    @explained
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__(axis=axis)
-
-
-class GLU(_Activation):
+class GLU(Activation):
     """``a * sigmoid(b)``, where ``a`` and ``b`` are the halves of an axis.
 
     Parameters
@@ -499,10 +517,12 @@ class GLU(_Activation):
     """
 
     function = staticmethod(F.glu)
+    options = ("axis",)
 
     @explained
     def __init__(self, axis: int = -1) -> None:
-        super().__init__(axis=axis)
+        super().__init__()
+        self.axis = axis
 
 
 class PReLU(Module):

@@ -38,3 +38,10 @@ def positive_int(layer: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{layer}: expected an int above 0 for {name}, got {shown(value)}")
     return int(value)
+
+
+def checked_flag(layer: str, name: str, value: Any) -> bool:
+    """Return an option of a layer that is a bool; TypeError unless it is one."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{layer}: expected True or False for {name}, got {shown(value)}")
+    return value

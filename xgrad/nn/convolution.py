@@ -12,7 +12,8 @@ from xgrad.nn.checks import of_dtype_of
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
-from xgrad.ops.convolution import PADDING_MODES, convolve, convolve_transposed
+from xgrad.ops.convolution import convolve, convolve_transposed
+from xgrad.ops.torch_padding import PADDING_MODES
 from xgrad.ops.windows import Lengths, lengths
 from xgrad.support.hints import shown
 
@@ -133,7 +134,7 @@ class _Convolution(Module):
         return text if self.bias is not None else f"{text}, bias=False"
 
 
-class _Direct(_Convolution):
+class DirectConvolution(_Convolution):
     """Options of convolutions that are not transposed."""
 
     def __init__(
@@ -155,7 +156,7 @@ class _Direct(_Convolution):
         super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
 
 
-class _Transposed(_Convolution):
+class TransposedConvolution(_Convolution):
     """Options of transposed convolutions."""
 
     transposed = True
@@ -180,7 +181,7 @@ class _Transposed(_Convolution):
         super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
 
 
-class Conv1d(_Direct):
+class Conv1d(DirectConvolution):
     """Cross-correlation of sequences with kernels, summed over channels, plus a bias.
 
     The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels,
@@ -242,7 +243,7 @@ class Conv1d(_Direct):
     ndim = 1
 
 
-class ConvTranspose1d(_Transposed):
+class ConvTranspose1d(TransposedConvolution):
     """Transposed convolution of sequences: the gradient of `Conv1d` for its input, plus a bias.
 
     The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels,
@@ -303,7 +304,7 @@ class ConvTranspose1d(_Transposed):
     ndim = 1
 
 
-class Conv2d(_Direct):
+class Conv2d(DirectConvolution):
     """Cross-correlation of images with kernels, summed over channels, plus a bias.
 
     The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N,
@@ -366,7 +367,7 @@ class Conv2d(_Direct):
     ndim = 2
 
 
-class ConvTranspose2d(_Transposed):
+class ConvTranspose2d(TransposedConvolution):
     """Transposed convolution of images: the gradient of `Conv2d` for its input, plus a bias.
 
     The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N,

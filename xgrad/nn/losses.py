@@ -9,6 +9,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn import functional as F
 from xgrad.nn.module import Module
 from xgrad.ops.loss_reductions import check_options
+from xgrad.ops.margin_losses import check_distance
 
 
 class _Loss(Module):
@@ -665,3 +666,82 @@ class MultiLabelSoftMarginLoss(_Loss):
 
     def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
         super().__init__(weight=weight, reduction=reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """A hinge loss of several classes per sample: see `functional.multilabel_margin_loss`.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
+
+    Raises
+    ------
+    ValueError
+        If the reduction is unknown; in the call, if the shapes do not fit.
+    TypeError, IndexError
+        In the call, if the target has no classes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> loss = xgrad.nn.MultiLabelMarginLoss()
+    >>> loss(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([[2, -1, 0]]))
+    Tensor(0.)
+    """
+
+    function = staticmethod(F.multilabel_margin_loss)
+
+    def __init__(self, *, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """`TripletMarginLoss` with any distance.
+
+    See `functional.triplet_margin_with_distance_loss`.
+
+    Parameters
+    ----------
+    distance_function : callable, optional
+        A function of two tensors that returns their distances; by default
+        `functional.pairwise_distance`.
+    margin : float, default 1
+        The difference of the distances from which the loss is 0.
+    swap : bool, default False
+        Whether to use the smaller of the negative's distances.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option has the wrong type or is out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> loss = xgrad.nn.TripletMarginWithDistanceLoss(
+    ...     distance_function=xgrad.nn.PairwiseDistance(p=1.0, eps=0.0)
+    ... )
+    >>> loss(xgrad.zeros((1, 2)), xgrad.zeros((1, 2)), xgrad.asarray([[0.5, 0.25]]))
+    Tensor(0.25)
+    """
+
+    function = staticmethod(F.triplet_margin_with_distance_loss)
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(margin=margin, swap=swap, reduction=reduction)
+        name = type(self).__name__
+        self.distance_function = check_distance(name, distance_function)
+        self.options = (*self.options, "distance_function")

@@ -43,6 +43,10 @@ class _Normalization(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def _without_bias(self) -> str:
+        """Return the end of a representation, if there is a weight but no bias."""
+        return ", bias=False" if self.weight is not None and self.bias is None else ""
+
     def _checked(self, input: Tensor) -> Tensor:
         name = type(self).__name__
         return (
@@ -144,6 +148,9 @@ class LayerNorm(_OverLast):
             self._checked(input), self.normalized_shape, self.weight, self.bias, self.eps
         )
 
+    def extra_repr(self) -> str:
+        return super().extra_repr() + self._without_bias()
+
 
 class RMSNorm(_OverLast):
     """``input / sqrt(mean(input**2) + eps) * weight``: see `functional.rms_norm`.
@@ -217,6 +224,8 @@ class GroupNorm(_Normalization):
         By default the `default_device`.
     dtype : dtype, optional
         A floating dtype; by default the result of `get_default_dtype`.
+    bias : bool, default True
+        Whether to add a bias besides the weight; without effect if `affine` is false.
 
     Attributes
     ----------
@@ -249,6 +258,7 @@ class GroupNorm(_Normalization):
         *,
         device: str | Device | None = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_groups = positive_int("GroupNorm", "num_groups", num_groups)
@@ -259,7 +269,8 @@ class GroupNorm(_Normalization):
                 f" {num_channels}"
             )
         self.eps, self.affine = eps, bool(affine)
-        self._make_parameters((self.num_channels,), self.affine, self.affine, device, dtype)
+        biased = self.affine and bool(bias)
+        self._make_parameters((self.num_channels,), self.affine, biased, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return a tensor of the shape of `input`, (batch, num_channels, ...)."""
@@ -272,7 +283,10 @@ class GroupNorm(_Normalization):
         return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+            f"{self._without_bias()}"
+        )
 
 
 class _Running(_Normalization):
@@ -291,6 +305,7 @@ class _Running(_Normalization):
         momentum: float | None,
         affine: bool,
         track_running_stats: bool,
+        bias: bool,
         device: str | Device | None,
         dtype: Any,
     ) -> None:
@@ -313,7 +328,7 @@ class _Running(_Normalization):
         self.register_buffer(
             "num_batches_tracked", zeros((), device=device, dtype=int64) if tracked else None
         )
-        self._make_parameters(shape, self.affine, self.affine, device, dtype)
+        self._make_parameters(shape, self.affine, self.affine and bool(bias), device, dtype)
 
     def reset_parameters(self) -> None:
         """Set the weight to 1 and the bias to 0, and reset the running statistics."""
@@ -355,11 +370,11 @@ class _Running(_Normalization):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"track_running_stats={self.track_running_stats}{self._without_bias()}"
         )
 
 
-class _BatchNorm(_Running):
+class BatchNormalization(_Running):
     """Batch normalization of inputs of any shape."""
 
     def __init__(
@@ -372,8 +387,10 @@ class _BatchNorm(_Running):
         *,
         device: str | Device | None = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        options = num_features, eps, momentum, affine, track_running_stats, bias
+        super().__init__(*options, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return a tensor of the shape of `input`."""
@@ -391,7 +408,7 @@ class _BatchNorm(_Running):
         return out
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(BatchNormalization):
     """Batch normalization of rows, or of sequences.
 
     In training mode, each channel is normalized by the statistics of the batch, and the running
@@ -414,6 +431,8 @@ class BatchNorm1d(_BatchNorm):
         By default the `default_device`.
     dtype : dtype, optional
         A floating dtype; by default the result of `get_default_dtype`.
+    bias : bool, default True
+        Whether to add a bias besides the weight; without effect if `affine` is false.
 
     Attributes
     ----------
@@ -449,7 +468,7 @@ class BatchNorm1d(_BatchNorm):
     shapes = (("batch", "channels"), ("batch", "channels", "length"))
 
 
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(BatchNormalization):
     """Batch normalization of images.
 
     In training mode, each channel is normalized by the statistics of the batch, and the running
@@ -472,6 +491,8 @@ class BatchNorm2d(_BatchNorm):
         By default the `default_device`.
     dtype : dtype, optional
         A floating dtype; by default the result of `get_default_dtype`.
+    bias : bool, default True
+        Whether to add a bias besides the weight; without effect if `affine` is false.
 
     Attributes
     ----------
@@ -505,7 +526,7 @@ class BatchNorm2d(_BatchNorm):
     shapes = (("batch", "channels", "height", "width"),)
 
 
-class _InstanceNorm(_Running):
+class InstanceNormalization(_Running):
     """Instance normalization of inputs of any shape; as in PyTorch, batches are not counted."""
 
     momentum: float
@@ -520,10 +541,12 @@ class _InstanceNorm(_Running):
         *,
         device: str | Device | None = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         if momentum is None:
             raise ValueError(f"{type(self).__name__}: expected momentum from 0 to 1, got None")
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        options = num_features, eps, momentum, affine, track_running_stats, bias
+        super().__init__(*options, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return a tensor of the shape of `input`."""
@@ -535,7 +558,7 @@ class _InstanceNorm(_Running):
         return out if batch is input else squeeze(out, axis=0)
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(InstanceNormalization):
     """Instance normalization of sequences.
 
     Each channel of each sample is normalized by its own statistics, in evaluation mode by running
@@ -557,6 +580,8 @@ class InstanceNorm1d(_InstanceNorm):
         By default the `default_device`.
     dtype : dtype, optional
         A floating dtype; by default the result of `get_default_dtype`.
+    bias : bool, default True
+        Whether to add a bias besides the weight; without effect if `affine` is false.
 
     Attributes
     ----------
@@ -589,7 +614,7 @@ class InstanceNorm1d(_InstanceNorm):
     shapes = (("batch", "channels", "length"), ("channels", "length"))
 
 
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(InstanceNormalization):
     """Instance normalization of images.
 
     Each channel of each sample is normalized by its own statistics, in evaluation mode by running
@@ -611,6 +636,8 @@ class InstanceNorm2d(_InstanceNorm):
         By default the `default_device`.
     dtype : dtype, optional
         A floating dtype; by default the result of `get_default_dtype`.
+    bias : bool, default True
+        Whether to add a bias besides the weight; without effect if `affine` is false.
 
     Attributes
     ----------

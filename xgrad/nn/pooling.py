@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
-from xgrad.ops.pooling import adapt_average, adapt_maximum, pool_average, pool_maximum
+from xgrad.ops.pooling import (
+    adapt_average,
+    adapt_maximum,
+    checked_divisor,
+    pool_average,
+    pool_maximum,
+)
 from xgrad.ops.windows import Lengths, lengths
 
 
@@ -29,17 +34,16 @@ class _Pool(Module):
         self.padding, self.ceil_mode = padding, ceil_mode
 
     def extra_repr(self) -> str:
-        options = ", ".join([f"{name}={getattr(self, name)}" for name in self.options])
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding},"
-            f" {options}"
-        )
+        names = "kernel_size", "stride", "padding", *self.options
+        hidden = {"return_indices": False, "divisor_override": None}  # unless they are set
+        values = {name: getattr(self, name) for name in names}
+        return ", ".join([f"{k}={x}" for k, x in values.items() if k not in hidden or x])
 
 
-class _MaxPool(_Pool):
+class MaxPooling(_Pool):
     """The largest elements of windows."""
 
-    options = "dilation", "ceil_mode"
+    options = "dilation", "return_indices", "ceil_mode"
 
     def __init__(
         self,
@@ -47,22 +51,25 @@ class _MaxPool(_Pool):
         stride: Lengths | None = None,
         padding: Lengths = 0,
         dilation: Lengths = 1,
+        return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
         super().__init__(kernel_size, stride, padding, ceil_mode)
         lengths(type(self).__name__, "dilation", dilation, self.ndim)
-        self.dilation = dilation
+        self.dilation, self.return_indices = dilation, return_indices
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the largest element of each window."""
+    def forward(self, input: Tensor) -> Any:
+        """Return the largest element of each window, and its index with `return_indices`."""
         options = self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        return pool_maximum(type(self).__name__, input, *options, self.ndim)
+        name = type(self).__name__
+        return pool_maximum(name, input, *options, self.return_indices, self.ndim)
 
 
-class _AvgPool(_Pool):
+class AvgPooling(_Pool):
     """The averages of windows."""
 
-    options = "ceil_mode", "count_include_pad"
+    options: ClassVar[tuple[str, ...]] = ("ceil_mode", "count_include_pad")
+    divisor_override: int | None = None
 
     def __init__(
         self,
@@ -84,14 +91,34 @@ class _AvgPool(_Pool):
             self.ceil_mode,
             self.count_include_pad,
         )
-        return pool_average(type(self).__name__, input, *options, self.ndim)
+        divisor = self.divisor_override
+        return pool_average(type(self).__name__, input, *options, self.ndim, divisor)
 
 
-class _AdaptivePool(Module):
-    """Adaptive pooling: the number of bins along `ndim` axes, and the function that pools them."""
+class WeightedAvgPooling(AvgPooling):
+    """The sums of windows over more than one axis, divided by a number of choice."""
+
+    options = "ceil_mode", "count_include_pad", "divisor_override"
+
+    def __init__(
+        self,
+        kernel_size: Lengths,
+        stride: Lengths | None = None,
+        padding: Lengths = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        if divisor_override is not None:
+            checked_divisor(type(self).__name__, divisor_override)
+        self.divisor_override = divisor_override
+
+
+class AdaptivePooling(Module):
+    """Adaptive pooling: the number of bins along `ndim` axes."""
 
     ndim: ClassVar[int]
-    pool: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
@@ -100,15 +127,35 @@ class _AdaptivePool(Module):
         lengths(type(self).__name__, "output_size", given if several else given[0], self.ndim)
         self.output_size = output_size
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value of each bin."""
-        return type(self).pool(type(self).__name__, input, self.output_size, self.ndim)
-
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
 
 
-class MaxPool1d(_MaxPool):
+class AdaptiveAvgPooling(AdaptivePooling):
+    """The averages of bins."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the average of each bin."""
+        return adapt_average(type(self).__name__, input, self.output_size, self.ndim)
+
+
+class AdaptiveMaxPooling(AdaptivePooling):
+    """The largest elements of bins."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the largest element of each bin, and its index with `return_indices`."""
+        options = self.output_size, self.return_indices
+        return adapt_maximum(type(self).__name__, input, *options, self.ndim)
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + (", return_indices=True" if self.return_indices else "")
+
+
+class MaxPool1d(MaxPooling):
     """The largest element of each window over one axis.
 
     The input has shape (N, C, L) or (C, L), and the output has L' in place of L, with L' = ⌊(L + 2
@@ -125,6 +172,8 @@ class MaxPool1d(_MaxPool):
         The number of elements to add before and after each axis; they are never the largest.
     dilation : int or tuple of int, default 1
         The distance between elements of a window.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too, for `MaxUnpool1d`.
     ceil_mode : bool, default False
         Whether the elements after the last whole window get a window too.
 
@@ -143,7 +192,7 @@ class MaxPool1d(_MaxPool):
     ndim = 1
 
 
-class AvgPool1d(_AvgPool):
+class AvgPool1d(AvgPooling):
     """The average of each window over one axis.
 
     The input has shape (N, C, L) or (C, L), and the output has L' in place of L, with L' = ⌊(L + 2
@@ -177,7 +226,7 @@ class AvgPool1d(_AvgPool):
     ndim = 1
 
 
-class AdaptiveAvgPool1d(_AdaptivePool):
+class AdaptiveAvgPool1d(AdaptiveAvgPooling):
     """The average of each of `output_size` bins of one axis.
 
     The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i +
@@ -200,10 +249,10 @@ class AdaptiveAvgPool1d(_AdaptivePool):
     (4, 3, 5)
     """
 
-    ndim, pool = 1, staticmethod(adapt_average)
+    ndim = 1
 
 
-class AdaptiveMaxPool1d(_AdaptivePool):
+class AdaptiveMaxPool1d(AdaptiveMaxPooling):
     """The largest element of each of `output_size` bins of one axis.
 
     The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i +
@@ -213,6 +262,8 @@ class AdaptiveMaxPool1d(_AdaptivePool):
     ----------
     output_size : int or None
         The number of bins; None for one bin per element.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too.
 
     Raises
     ------
@@ -226,10 +277,10 @@ class AdaptiveMaxPool1d(_AdaptivePool):
     (4, 3, 5)
     """
 
-    ndim, pool = 1, staticmethod(adapt_maximum)
+    ndim = 1
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(MaxPooling):
     """The largest element of each window over two axes.
 
     The input has shape (N, C, H, W) or (C, H, W), and the output has H', W' in place of H, W, with
@@ -246,6 +297,8 @@ class MaxPool2d(_MaxPool):
         The number of elements to add before and after each axis; they are never the largest.
     dilation : int or tuple of int, default 1
         The distance between elements of a window.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too, for `MaxUnpool2d`.
     ceil_mode : bool, default False
         Whether the elements after the last whole window get a window too.
 
@@ -264,7 +317,7 @@ class MaxPool2d(_MaxPool):
     ndim = 2
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(WeightedAvgPooling):
     """The average of each window over two axes.
 
     The input has shape (N, C, H, W) or (C, H, W), and the output has H', W' in place of H, W, with
@@ -282,6 +335,8 @@ class AvgPool2d(_AvgPool):
         Whether the elements after the last whole window get a window too.
     count_include_pad : bool, default True
         Whether the zeros of the padding count as elements.
+    divisor_override : int, optional
+        The divisor of the sums; by default the number of elements.
 
     Raises
     ------
@@ -298,7 +353,7 @@ class AvgPool2d(_AvgPool):
     ndim = 2
 
 
-class AdaptiveAvgPool2d(_AdaptivePool):
+class AdaptiveAvgPool2d(AdaptiveAvgPooling):
     """The average of each of `output_size` bins along two axes.
 
     The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to
@@ -321,10 +376,10 @@ class AdaptiveAvgPool2d(_AdaptivePool):
     (4, 3, 5, 1)
     """
 
-    ndim, pool = 2, staticmethod(adapt_average)
+    ndim = 2
 
 
-class AdaptiveMaxPool2d(_AdaptivePool):
+class AdaptiveMaxPool2d(AdaptiveMaxPooling):
     """The largest element of each of `output_size` bins along two axes.
 
     The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to
@@ -334,6 +389,8 @@ class AdaptiveMaxPool2d(_AdaptivePool):
     ----------
     output_size : int, None, or a tuple of them
         The number of bins; None for one bin per element.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too.
 
     Raises
     ------
@@ -347,4 +404,4 @@ class AdaptiveMaxPool2d(_AdaptivePool):
     (4, 3, 5, 1)
     """
 
-    ndim, pool = 2, staticmethod(adapt_maximum)
+    ndim = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.tensor import Tensor
@@ -13,12 +14,20 @@ from xgrad.support.hints import explained, shown
 class Identity(Module):
     """The identity, as a placeholder for a layer.
 
+    Parameters
+    ----------
+    *args, **kwargs
+        The options of the layer that it replaces, of which it uses none, as in PyTorch.
+
     Examples
     --------
     >>> import xgrad
     >>> xgrad.nn.Identity()(xgrad.ones(2))
     Tensor([1., 1.])
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
         """Return `input`."""

@@ -1,7 +1,9 @@
 """Activations under PyTorch's names.
 
-`relu` and `sigmoid`, which follow the standard's style, are in `elementwise`. At kinks, the
-derivatives are PyTorch's.
+`sigmoid`, which follows the standard's style, is in `elementwise`, and the pieces of lines are in
+`piecewise_activations`. At kinks, the derivatives are PyTorch's.
+
+With ``inplace=True``, the tensor gets the value, as in PyTorch. This saves no memory and no time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from xgrad.core.dtypes import FLOATING, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise
 from xgrad.ops.declare import call_op, derivative, slice_axis
-from xgrad.ops.elementwise import abs, clip, sigmoid
+from xgrad.ops.elementwise import sigmoid
+from xgrad.ops.in_place import in_place
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.searching import where
 from xgrad.ops.tensor_conversion import astype
@@ -23,7 +26,40 @@ from xgrad.support.hints import explained, shown
 REAL: dict[str, Any] = {"lowest": FLOATING, "highest": FLOATING}
 
 
-def _floating(op: str, x: Any) -> Tensor:
+def relu(x: Tensor, inplace: bool = False) -> Tensor:
+    """Return positive elements unchanged and 0 for the others; the derivative at 0 is 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, of any shape; bools count as integers.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    TypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([-1.0, 2.0])
+    >>> xgrad.nn.functional.relu(x, inplace=True) is x
+    True
+    >>> x
+    Tensor([0., 2.])
+    """
+    return in_place(elementwise.relu, x) if inplace else elementwise.relu(x)
+
+
+def as_floating(op: str, x: Any) -> Tensor:
+    """Return an argument as a tensor, with integers as float32."""
     x = as_tensor(op, "x", x)
     return astype(x, float32) if x.dtype.kind in "iu" else x
 
@@ -34,7 +70,12 @@ def _silu_rule(g: Any, xp: Any, x: Any, weight: Any) -> Any:
 
 
 @derivative(_silu_rule, **REAL, residual="weight")
-def silu(xp: Any, x: Any, /) -> Any:
+def _silu(xp: Any, x: Any, /) -> Any:
+    weight = call_op(sigmoid, xp, x)
+    return x * weight, weight
+
+
+def silu(x: Tensor, inplace: bool = False) -> Tensor:
     """Return ``x * sigmoid(x)``, also known as swish.
 
     S. Elfwing, E. Uchibe, K. Doya, "Sigmoid-weighted linear units for neural network function
@@ -44,6 +85,8 @@ def silu(xp: Any, x: Any, /) -> Any:
     ----------
     x : Tensor
         Of any shape; integers count as float32.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
 
     Returns
     -------
@@ -56,8 +99,7 @@ def silu(xp: Any, x: Any, /) -> Any:
     >>> xgrad.nn.functional.silu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.2689...,  0.       ,  0.7310...])
     """
-    weight = call_op(sigmoid, xp, x)
-    return x * weight, weight
+    return in_place(_silu, x) if inplace else _silu(x)
 
 
 def _mish_rule(g: Any, xp: Any, x: Any) -> Any:
@@ -71,7 +113,11 @@ def _mish_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_mish_rule, **REAL)
-def mish(xp: Any, x: Any, /) -> Any:
+def _mish(xp: Any, x: Any, /) -> Any:
+    return x * xp.tanh(call_op(elementwise.softplus, xp, x))
+
+
+def mish(x: Tensor, inplace: bool = False) -> Tensor:
     """Return ``x * tanh(softplus(x))``.
 
     D. Misra, "Mish: a self regularized non-monotonic activation function", BMVC, 2020.
@@ -80,6 +126,8 @@ def mish(xp: Any, x: Any, /) -> Any:
     ----------
     x : Tensor
         Of any shape; integers count as float32.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
 
     Returns
     -------
@@ -92,7 +140,7 @@ def mish(xp: Any, x: Any, /) -> Any:
     >>> xgrad.nn.functional.mish(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.3034...,  0.       ,  0.8650...])
     """
-    return x * xp.tanh(call_op(elementwise.softplus, xp, x))
+    return in_place(_mish, x) if inplace else _mish(x)
 
 
 def _elu_rule(g: Any, xp: Any, x: Any, alpha: float, scale: float, slope: float) -> Any:
@@ -105,7 +153,7 @@ def _elu(xp: Any, x: Any, /, alpha: float, scale: float, slope: float) -> Any:
     return xp.where(x <= 0, xp.expm1(xp.minimum(x, 0) * slope) * (alpha * scale), x * scale)
 
 
-def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `x` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     D.-A. Clevert, T. Unterthiner, S. Hochreiter, "Fast and accurate deep network learning by
@@ -117,6 +165,8 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
         Of any shape; integers count as float32.
     alpha : float, default 1
         The limit far below 0 is ``-alpha``.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
 
     Returns
     -------
@@ -129,10 +179,15 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     >>> xgrad.nn.functional.elu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.6321...,  0.        ,  1.        ])
     """
-    return _elu(x, as_number("elu", "alpha", alpha), 1.0, 1.0)
+    options = as_number("elu", "alpha", alpha), 1.0, 1.0
+    return in_place(_elu, x, *options) if inplace else _elu(x, *options)
 
 
-def selu(x: Tensor) -> Tensor:
+#: The options of `_elu` for `selu`.
+_SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+
+
+def selu(x: Tensor, inplace: bool = False) -> Tensor:
     """Return `elu` with an alpha of 1.6733, scaled by 1.0507.
 
     Mean 0 and variance 1 are a fixed point of layers with this activation.
@@ -144,6 +199,8 @@ def selu(x: Tensor) -> Tensor:
     ----------
     x : Tensor
         Of any shape; integers count as float32.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
 
     Returns
     -------
@@ -156,10 +213,10 @@ def selu(x: Tensor) -> Tensor:
     >>> xgrad.nn.functional.selu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-1.1113...,  0.       ,  1.0507... ])
     """
-    return _elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+    return in_place(_elu, x, *_SELU) if inplace else _elu(x, *_SELU)
 
 
-def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `x` where it is positive, else ``alpha * (exp(x / alpha) - 1)``.
 
     J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483, 2017.
@@ -170,6 +227,8 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
         Of any shape; integers count as float32.
     alpha : float, default 1
         The limit far below 0 is ``-alpha``; must not be 0.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
 
     Returns
     -------
@@ -189,11 +248,18 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """
     if as_number("celu", "alpha", alpha) == 0:
         raise ValueError("celu: expected an alpha other than 0, got 0")
-    return _elu(x, alpha, 1.0, 1 / alpha)
+    options = alpha, 1.0, 1 / alpha
+    return in_place(_elu, x, *options) if inplace else _elu(x, *options)
 
 
 @derivative(lambda g, xp, x, negative_slope: xp.where(x > 0, g, g * negative_slope), **REAL)
-def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
+def _leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
+    if not isinstance(negative_slope, Real):
+        raise TypeError(f"expected a number for negative_slope, got {shown(negative_slope)}")
+    return xp.where(x > 0, x, x * negative_slope)
+
+
+def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return `x` where it is positive, else ``negative_slope * x``.
 
     A. L. Maas, A. Y. Hannun, A. Y. Ng, "Rectifier nonlinearities improve neural network acoustic
@@ -205,6 +271,8 @@ def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
         Of any shape; integers count as float32.
     negative_slope : float, default 0.01
         The slope for negative numbers and at 0.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
 
     Returns
     -------
@@ -217,9 +285,7 @@ def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
     >>> xgrad.nn.functional.leaky_relu(xgrad.asarray([-1.0, 2.0]))
     Tensor([-0.01,  2.  ])
     """
-    if not isinstance(negative_slope, Real):
-        raise TypeError(f"expected a number for negative_slope, got {shown(negative_slope)}")
-    return xp.where(x > 0, x, x * negative_slope)
+    return in_place(_leaky_relu, x, negative_slope) if inplace else _leaky_relu(x, negative_slope)
 
 
 @derivative(
@@ -229,7 +295,8 @@ def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
     broadcasts=True,
     autocast="narrow",
 )
-def _prelu(xp: Any, x: Any, weight: Any, /) -> Any:
+def sloped_relu(xp: Any, x: Any, weight: Any, /) -> Any:
+    """Return positive elements, and the others times weights that broadcast."""
     return xp.where(x > 0, x, x * weight)
 
 
@@ -272,118 +339,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
         weight = reshape(weight, (-1,) + (1,) * (x.ndim - 2))
     elif not x.ndim:
         weight = reshape(weight, ())
-    return _prelu(x, weight)
-
-
-@derivative(
-    lambda g, xp, x, min_val, max_val: xp.where((x <= min_val) | (x >= max_val), 0, g), **REAL
-)
-def _hardtanh(xp: Any, x: Any, /, min_val: float, max_val: float) -> Any:
-    return xp.minimum(xp.maximum(x, min_val), max_val)
-
-
-def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Limit numbers to an interval.
-
-    At the ends of the interval, the derivative is 0, unlike in `xgrad.clip`.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-    min_val, max_val : float
-        The ends of the interval, by default -1 and 1.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    ValueError
-        If `min_val` is not below `max_val`.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.functional.hardtanh(xgrad.asarray([-2.0, 0.5, 2.0]))
-    Tensor([-1. ,  0.5,  1. ])
-    """
-    if not as_number("hardtanh", "min_val", min_val) < as_number("hardtanh", "max_val", max_val):
-        raise ValueError(
-            f"hardtanh: expected min_val < max_val, got {shown(min_val)} and {shown(max_val)}"
-        )
-    return _hardtanh(x, min_val, max_val)
-
-
-def relu6(x: Tensor) -> Tensor:
-    """Limit numbers to the range from 0 to 6.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.functional.relu6(xgrad.asarray([-1.0, 2.0, 9.0]))
-    Tensor([0., 2., 6.])
-    """
-    return _hardtanh(x, 0.0, 6.0)
-
-
-def hardsigmoid(x: Tensor) -> Tensor:
-    """Return ``x / 6 + 1 / 2``, limited to the range from 0 to 1.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.functional.hardsigmoid(xgrad.asarray([-4.0, 0.0, 1.5]))
-    Tensor([0.  , 0.5 , 0.75])
-    """
-    return relu6(_floating("hardsigmoid", x) + 3) / 6
-
-
-@derivative(lambda g, xp, x: g * xp.where(x <= -3, 0, xp.where(x < 3, x / 3 + 0.5, 1)), **REAL)
-def hardswish(xp: Any, x: Any, /) -> Any:
-    """Return ``x * hardsigmoid(x)``.
-
-    A. Howard et al., "Searching for MobileNetV3", ICCV, 2019.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.functional.hardswish(xgrad.asarray([-4.0, 0.0, 1.5, 4.0]))
-    Tensor([-0.   ,  0.   ,  1.125,  4.   ])
-    """
-    return x * (xp.minimum(xp.maximum(x + 3, 0), 6) / 6)
+    return sloped_relu(x, weight)
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -417,7 +373,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     threshold = as_number("softplus", "threshold", threshold)
     if as_number("softplus", "beta", beta) == 0:
         raise ValueError("softplus: expected a beta other than 0, got 0")
-    x = _floating("softplus", x)
+    x = as_floating("softplus", x)
     out = elementwise.softplus(x) if beta == 1 else elementwise.softplus(x * beta) / beta
     # At the default threshold, both branches are equal in float32.
     return out if threshold == 20 else where(x * beta > threshold, x, out)
@@ -465,7 +421,7 @@ def logsigmoid(x: Tensor) -> Tensor:
     >>> xgrad.nn.functional.logsigmoid(xgrad.asarray([-1e4, 0.0]))
     Tensor([-1.000000e+04, -6.931472e-01])
     """
-    return -elementwise.softplus(-_floating("logsigmoid", x))
+    return -elementwise.softplus(-as_floating("logsigmoid", x))
 
 
 @derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), **REAL)
@@ -489,101 +445,6 @@ def tanhshrink(xp: Any, x: Any, /) -> Any:
     Tensor([0.       , 1.0359...])
     """
     return x - xp.tanh(x)
-
-
-def _checked_lambda(op: str, lambd: float) -> float:
-    if not as_number(op, "lambd", lambd) >= 0:
-        raise ValueError(f"{op}: expected lambd >= 0, got {shown(lambd)}")
-    return lambd
-
-
-def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
-    """Move numbers towards 0 by `lambd`; numbers closer to 0 become 0.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-    lambd : float, default 0.5
-        The distance, 0 or more.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    ValueError
-        If `lambd` is negative.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.functional.softshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
-    Tensor([-1.5,  0. ,  0.5])
-    """
-    x, lambd = _floating("softshrink", x), _checked_lambda("softshrink", lambd)
-    return x - clip(x, -lambd, lambd)
-
-
-def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
-    """Replace numbers from ``-lambd`` to ``lambd`` by 0.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-    lambd : float, default 0.5
-        The bound, 0 or more.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    ValueError
-        If `lambd` is negative.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.functional.hardshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
-    Tensor([-2.,  0.,  1.])
-    """
-    x, lambd = _floating("hardshrink", x), _checked_lambda("hardshrink", lambd)
-    return where(abs(x) <= lambd, 0, x)
-
-
-def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
-    """Replace numbers that are not above a threshold by a value.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape; integers count as float32.
-    threshold, value : float
-        The threshold and the replacement.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape.
-
-    Examples
-    --------
-    >>> import xgrad
-    >>> xgrad.nn.functional.threshold(xgrad.asarray([0.5, 1.0, 1.5]), 1.0, 7.0)
-    Tensor([7. , 7. , 1.5])
-    """
-    x = _floating("threshold", x)
-    return where(
-        x <= as_number("threshold", "threshold", threshold),
-        as_number("threshold", "value", value),
-        x,
-    )
 
 
 @explained
@@ -618,7 +479,7 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     >>> xgrad.nn.functional.glu(xgrad.asarray([2.0, 4.0, 0.0, 0.0]))
     Tensor([1., 2.])
     """
-    x = _floating("glu", x)
+    x = as_floating("glu", x)
     if not x.ndim:
         raise ValueError("glu: expected x with at least one axis, got shape ()")
     axis = front_axis("glu", x, axis)

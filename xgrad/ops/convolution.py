@@ -17,6 +17,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.padding import pad as pad_axes
 from xgrad.ops.precision import is_cast
+from xgrad.ops.torch_padding import PADDING_MODES
 from xgrad.ops.windows import AXES, Lengths, Pairs, Window, batched, lengths, pad
 from xgrad.support.hints import shown
 
@@ -118,14 +119,6 @@ def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups
 
 
 # Functions
-
-
-# The modes of `xgrad.pad`, by PyTorch's names.
-PADDING_MODES: dict[str, Any] = {
-    "reflect": "reflect",
-    "replicate": "edge",
-    "circular": "wrap",
-}
 
 
 def _pairs(

@@ -11,6 +11,8 @@ from xgrad.core.arguments import as_number, as_tensor
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.creation import ones
 from xgrad.ops.declare import derivative
+from xgrad.ops.elementwise import multiply
+from xgrad.ops.in_place import in_place
 from xgrad.random.generator import Generator, next_call
 
 
@@ -55,7 +57,12 @@ def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float)
 
 
 def dropout(
-    x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None
+    x: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
 
@@ -73,6 +80,8 @@ def dropout(
         The probability of 0, from 0 to 1; it is rounded to a multiple of 2**-16.
     training : bool, default True
         Whether to replace elements.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
     generator : Generator, optional
         By default the stream of this thread or task: see `manual_seed`.
 
@@ -102,7 +111,8 @@ def dropout(
     if not (training and p):
         return x
     seed, call = next_call("dropout", generator)
-    return _dropout(x, seed=seed, call=call, device=x.device, p=p)
+    options = {"seed": seed, "call": call, "device": x.device, "p": p}
+    return in_place(_dropout, x, **options) if inplace else _dropout(x, **options)
 
 
 def _channel_dropout(
@@ -110,6 +120,7 @@ def _channel_dropout(
     x: Tensor,
     p: float,
     training: bool,
+    inplace: bool,
     generator: Generator | None,
     shapes: dict[int, str],
 ) -> Tensor:
@@ -123,13 +134,22 @@ def _channel_dropout(
         raise TypeError(f"{name}: expected a floating x, got {x.dtype}: use .astype(float32)")
     if not (training and p):
         return x
-    lead = x.ndim - max(shapes) + 2  # how many axes: channels, and the batch if there is one
-    kept = ones((*x.shape[:lead], *(1,) * (x.ndim - lead)), dtype=x.dtype, device=x.device)
-    return x * dropout(kept, p, generator=generator)
+    mask = dropout(channels(x, x.ndim - max(shapes) + 2), p, generator=generator)
+    return in_place(multiply, x, mask) if inplace else x * mask
+
+
+def channels(x: Tensor, lead: int) -> Tensor:
+    """Return ones that broadcast against a tensor, one for each index of its first axes."""
+    return ones((*x.shape[:lead], *(1,) * (x.ndim - lead)), dtype=x.dtype, device=x.device)
 
 
 def dropout1d(
-    x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None
+    x: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Replace whole channels of sequences by 0, each with probability `p`.
 
@@ -143,6 +163,8 @@ def dropout1d(
         The probability of 0, from 0 to 1; it is rounded to a multiple of 2**-16.
     training : bool, default True
         Whether to replace elements.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
     generator : Generator, optional
         By default the stream of this thread or task: see `manual_seed`.
 
@@ -166,11 +188,16 @@ def dropout1d(
     Tensor(True)
     """
     shapes = {2: "(channels, length)", 3: "(batch, channels, length)"}
-    return _channel_dropout("dropout1d", x, p, training, generator, shapes)
+    return _channel_dropout("dropout1d", x, p, training, inplace, generator, shapes)
 
 
 def dropout2d(
-    x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None
+    x: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Replace whole channels of images by 0, each with probability `p`.
 
@@ -182,11 +209,14 @@ def dropout2d(
     Parameters
     ----------
     x : Tensor
-        Of shape (batch, channels, height, width), floating.
+        Of shape (batch, channels, height, width), floating. Tensors with three axes are refused:
+        PyTorch takes them for sequences, as `dropout1d` does.
     p : float, default 0.5
         The probability of 0, from 0 to 1; it is rounded to a multiple of 2**-16.
     training : bool, default True
         Whether to replace elements.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
     generator : Generator, optional
         By default the stream of this thread or task: see `manual_seed`.
 
@@ -210,7 +240,62 @@ def dropout2d(
     Tensor(True)
     """
     shapes = {4: "(batch, channels, height, width)"}
-    return _channel_dropout("dropout2d", x, p, training, generator, shapes)
+    return _channel_dropout("dropout2d", x, p, training, inplace, generator, shapes)
+
+
+def dropout3d(
+    x: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Replace whole channels of volumes by 0, each with probability `p`.
+
+    The other channels are divided by ``1 - p``.
+
+    J. Tompson, R. Goroshin, A. Jain, Y. LeCun, C. Bregler, "Efficient object localization using
+    convolutional networks", CVPR, 2015.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating, of shape (batch, channels, depth, height, width), or (channels, depth, height,
+        width) for a single volume.
+    p : float, default 0.5
+        The probability of 0, from 0 to 1; it is rounded to a multiple of 2**-16.
+    training : bool, default True
+        Whether to replace elements.
+    inplace : bool, default False
+        Whether `x` gets the value, too.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; `x` itself if nothing is replaced.
+
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1, or `x` has another number of axes.
+    TypeError
+        If `x` is not floating, or `p` is not a number.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> y = xgrad.nn.functional.dropout3d(xgrad.ones((10, 8, 5, 5, 5)))
+    >>> xgrad.all(xgrad.min(y, axis=(2, 3, 4)) == xgrad.max(y, axis=(2, 3, 4)))
+    Tensor(True)
+    """
+    shapes = {
+        4: "(channels, depth, height, width)",
+        5: "(batch, channels, depth, height, width)",
+    }
+    return _channel_dropout("dropout3d", x, p, training, inplace, generator, shapes)
 
 
 def check_probability(name: str, p: float) -> None:

@@ -45,6 +45,7 @@ _RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "label_smoothing": ("from 0 to 1", lambda x: 0 <= x <= 1),
     "multi_margin_loss p": ("of 1 or 2", lambda x: x in (1, 2)),
     "triplet_margin_loss margin": ("> 0", lambda x: x > 0),
+    "triplet_margin_with_distance_loss margin": ("> 0", lambda x: x > 0),
 }
 _FLAGS = ("full", "log_input", "log_target", "swap", "zero_infinity")
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from xgrad.core.arguments import as_tensor
+from collections.abc import Callable
+from typing import Any
+
+from xgrad.backend.recording import run_array_code
+from xgrad.core.arguments import as_tensor, is_below
+from xgrad.core.dtypes import int64
 from xgrad.core.tensor import Tensor
+from xgrad.ops.creation import arange
 from xgrad.ops.distances import cosine_similarity, pairwise_distance
-from xgrad.ops.elementwise import clip, minimum, softplus
+from xgrad.ops.elementwise import clip, logical_and, logical_not, minimum, softplus
+from xgrad.ops.indexing import take_along_axis
 from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.losses import binary_cross_entropy_with_logits
 from xgrad.ops.precision import upcast
 from xgrad.ops.searching import where
-from xgrad.ops.statistical import mean
+from xgrad.ops.statistical import any, cumulative_sum, mean, sum
+from xgrad.ops.tensor_conversion import astype
+from xgrad.support.hints import shown
 
 
 @upcast
@@ -287,3 +296,132 @@ def multilabel_soft_margin_loss(
         raise ValueError(f"{op}: expected input of shape (..., classes), got ()")
     losses = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
     return reduce_losses(mean(losses, axis=-1), reduction)
+
+
+@upcast
+def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """Return a hinge loss of several classes that apply against all others.
+
+    It is the sum of ``max(0, 1 - (input[y] - input[i]))`` over the classes y that apply and the
+    classes i that do not, divided by the number of classes.
+
+    Parameters
+    ----------
+    input : Tensor
+        Scores, of shape (batch, classes) or (classes,).
+    target : Tensor
+        Integers, of the same shape: the classes that apply, up to the first -1.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
+
+    Returns
+    -------
+    Tensor
+        A scalar; with ``reduction="none"``, a tensor of shape (batch,) or ().
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or `reduction` is unknown.
+    TypeError
+        If `target` is not of integers.
+    IndexError
+        If a class is not below the number of classes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x, target = xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([[2, -1, 0]])
+    >>> xgrad.nn.functional.multilabel_margin_loss(x, target)
+    Tensor(0.)
+    """
+    op = "multilabel_margin_loss"
+    input, target = loss_inputs(op, reduction, input=input, target=target)
+    if input.ndim not in (1, 2) or not input.shape[-1]:
+        raise ValueError(f"{op}: expected input of shape (batch, classes), got {input.shape}")
+    if target.dtype.kind not in "iu":
+        raise TypeError(f"{op}: expected a target of integers, got {target.dtype}")
+    count, target = input.shape[-1], astype(target, int64)
+    if target.size and not run_array_code(target.device, is_below, target._data, count):
+        raise IndexError(f"{op}: expected classes below {count} in target")
+    applies = cumulative_sum(astype(target < 0, int64), axis=-1) == 0
+    classes = where(applies, target, 0)
+    numbers = arange(count, dtype=int64, device=input.device)
+    pairs = logical_and(classes[..., :, None] == numbers, applies[..., :, None])
+    others = logical_not(any(pairs, axis=-2))
+    scores = take_along_axis(input, classes, axis=-1)
+    hinges = clip(1 - scores[..., :, None] + input[..., None, :], 0)
+    counted = logical_and(applies[..., :, None], others[..., None, :])
+    losses = sum(where(counted, hinges, 0), axis=(-2, -1)) / count
+    return reduce_losses(losses, reduction)
+
+
+@upcast
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return `triplet_margin_loss` with any distance.
+
+    Parameters
+    ----------
+    anchor, positive, negative : Tensor
+        Of one shape, (..., features).
+    distance_function : callable, optional
+        A function of two tensors that returns their distances; by default `pairwise_distance`.
+    margin : float, default 1
+        The difference of the distances from which the loss is 0; above 0.
+    swap : bool, default False
+        Whether to use the smaller of the negative's distances to `anchor` and `positive`.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
+
+    Returns
+    -------
+    Tensor
+        A scalar; with ``reduction="none"``, a tensor of the shape of the distances.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, `margin` is not above 0, or an option is invalid.
+    TypeError
+        If `distance_function` is not callable.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> anchor, negative = xgrad.asarray([[0.0, 0.0]]), xgrad.asarray([[0.5, 0.25]])
+    >>> xgrad.nn.functional.triplet_margin_with_distance_loss(
+    ...     anchor, anchor, negative, distance_function=lambda x, y: abs(x - y).sum(-1)
+    ... )
+    Tensor(0.25)
+    """
+    op = "triplet_margin_with_distance_loss"
+    check_options(op, margin=margin, swap=swap)
+    distance = check_distance(op, distance_function)
+    anchor, positive, negative = loss_inputs(
+        op, reduction, anchor=anchor, positive=positive, negative=negative
+    )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return reduce_losses(clip(margin + near - far, 0), reduction)
+
+
+def check_distance(name: str, function: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return a function of distances, by default `pairwise_distance`; TypeError for others."""
+    if function is None:
+        return pairwise_distance
+    if not callable(function):
+        raise TypeError(
+            f"{name}: expected a function of two tensors for distance_function, got"
+            f" {shown(function)}"
+        )
+    return function  # type: ignore[no-any-return]

@@ -6,14 +6,16 @@ import math
 import operator
 from dataclasses import replace
 from functools import reduce
+from numbers import Integral
 from typing import Any
 
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
-from xgrad.ops.creation import ones
+from xgrad.ops.creation import arange, ones
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import take
 from xgrad.ops.joining import concat
+from xgrad.ops.manipulation import reshape
 from xgrad.ops.precision import upcast
 from xgrad.ops.statistical import mean
 from xgrad.ops.tensor_conversion import asarray
@@ -80,6 +82,24 @@ def maximum_pool_choice(xp: Any, values: Any, x: Any, *, window: Window) -> Any:
     return reduce(
         operator.add, [xp.where(choice == i, values[key], 0) for i, key in enumerate(window.taps)]
     )
+
+
+@derivative(None, lowest=FLOATING, highest=FLOATING)
+def maximum_pool_indices(xp: Any, x: Any, *, window: Window) -> Any:
+    """Return the index of the first largest element of each window.
+
+    It counts the elements of the spatial axes in row order, without padding.
+    """
+    rest, out, factor = xp.astype(_choice(xp, x, window), xp.int64), 0, 1
+    for axis in reversed(range(len(window.size))):
+        starts = xp.arange(window.out[axis], dtype=xp.int64, device=x.device) * window.stride[axis]
+        starts = xp.reshape(
+            starts - window.padding[axis][0], (-1, *(1,) * (len(window.size) - axis - 1))
+        )
+        at = starts + rest % window.kernel[axis] * window.dilation[axis]
+        out, rest = out + at * factor, rest // window.kernel[axis]
+        factor *= window.size[axis]
+    return out
 
 
 # Sums
@@ -164,17 +184,20 @@ def pool_maximum(
     padding: Lengths,
     dilation: Lengths,
     ceil_mode: bool,
+    return_indices: bool,
     ndim: int,
-) -> Tensor:
-    """Return the largest elements of windows over `ndim` axes.
+) -> Any:
+    """Return the largest elements of windows over `ndim` axes, and their indices if asked for.
 
     Error messages start with `name`, the function or layer.
     """
     input, of_batch = batched(name, input, ndim)
-    out = maximum_pool(
-        input, window=_window(name, input, kernel_size, stride, padding, dilation, ceil_mode)
-    )
-    return out if of_batch else out[0, ...]
+    window = _window(name, input, kernel_size, stride, padding, dilation, ceil_mode)
+    out = maximum_pool(input, window=window)
+    if not return_indices:
+        return out if of_batch else out[0, ...]
+    indices = maximum_pool_indices(input, window=window)
+    return (out, indices) if of_batch else (out[0, ...], indices[0, ...])
 
 
 @upcast
@@ -187,6 +210,7 @@ def pool_average(
     ceil_mode: bool,
     count_include_pad: bool,
     ndim: int,
+    divisor_override: int | None = None,
 ) -> Tensor:
     """Return the averages of windows over `ndim` axes.
 
@@ -195,7 +219,9 @@ def pool_average(
     input, of_batch = batched(name, input, ndim)
     window = _window(name, input, kernel_size, stride, padding, 1, ceil_mode)
     before = tuple([p for p, _ in window.padding])
-    if (
+    if divisor_override is not None:
+        out = sum_pool(input, window=window) / checked_divisor(name, divisor_override)
+    elif (
         count_include_pad and window.padding == tuple([(p, p) for p in before])
     ) or window.padded == window.size:
         out = sum_pool(input, window=window) / math.prod(window.kernel)
@@ -208,6 +234,16 @@ def pool_average(
         elements = ones((1, 1, *counted.size), dtype=input.dtype, device=input.device)
         out = sum_pool(input, window=window) / sum_pool(elements, window=counted)
     return out if of_batch else out[0, ...]
+
+
+def checked_divisor(name: str, divisor: Any) -> int:
+    """Return the option `divisor_override`; ValueError unless it is an int other than 0."""
+    if not isinstance(divisor, Integral) or isinstance(divisor, bool) or not divisor:
+        raise ValueError(
+            f"{name}: expected an int other than 0, or None, for divisor_override, got"
+            f" {shown(divisor)}"
+        )
+    return int(divisor)
 
 
 def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[int, ...]:
@@ -247,21 +283,32 @@ def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tens
     return out if of_batch else out[0, ...]
 
 
-def adapt_maximum(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
-    """Return the largest elements of bins of nearly equal length.
+def adapt_maximum(
+    name: str, input: Tensor, output_size: Any, return_indices: bool, ndim: int
+) -> Any:
+    """Return the largest elements of bins of nearly equal length, and their indices if asked for.
 
     Error messages start with `name`, the function or layer.
     """
     out, of_batch = batched(name, input, ndim)
-    kernel = []
-    for axis, count in enumerate(_adaptive(name, out, output_size, ndim), 2):
+    bins_of_axes, kernel = _adaptive(name, out, output_size, ndim), []
+    numbers = arange(math.prod(out.shape[2:]), device=out.device) if return_indices else None
+    numbers = None if numbers is None else reshape(numbers, out.shape[2:])
+    for axis, count in enumerate(bins_of_axes, 2):
         bins = _bins(out.shape[axis], count)
         kernel.append(max([stop - start for start, stop in bins]))
         if kernel[-1] * count != out.shape[axis]:  # shorter bins repeat their last element
             at = [min(start + i, stop - 1) for start, stop in bins for i in range(kernel[-1])]
-            out = take(out, asarray(at, device=out.device), axis=axis)
-    out = maximum_pool(out, window=_side_by_side(out.shape[2:], tuple(kernel)))
-    return out if of_batch else out[0, ...]
+            positions = asarray(at, device=out.device)
+            out = take(out, positions, axis=axis)
+            numbers = None if numbers is None else take(numbers, positions, axis=axis - 2)
+    window = _side_by_side(out.shape[2:], tuple(kernel))
+    largest = maximum_pool(out, window=window)
+    if numbers is None:
+        return largest if of_batch else largest[0, ...]
+    chosen = maximum_pool_indices(out, window=window)
+    indices = reshape(take(reshape(numbers, (-1,)), reshape(chosen, (-1,)), axis=0), chosen.shape)
+    return (largest, indices) if of_batch else (largest[0, ...], indices[0, ...])
 
 
 def _bins(length: int, count: int) -> list[tuple[int, int]]:
@@ -280,7 +327,8 @@ def max_pool1d(
     padding: Lengths = 0,
     dilation: Lengths = 1,
     ceil_mode: bool = False,
-) -> Tensor:
+    return_indices: bool = False,
+) -> Any:
     """Return the largest element of each window over one axis.
 
     Parameters
@@ -297,11 +345,14 @@ def max_pool1d(
         The distance between elements of a window.
     ceil_mode : bool, default False
         Whether elements after the last whole window get a window too.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too, for `max_unpool1d`.
 
     Returns
     -------
-    Tensor
-        Of shape (N, C, L') or (C, L').
+    Tensor, or a tuple of two tensors
+        Of shape (N, C, L') or (C, L'); with `return_indices`, also the indices in the
+        spatial axes, flattened, as int64.
 
     Raises
     ------
@@ -318,7 +369,8 @@ def max_pool1d(
     >>> xgrad.nn.functional.max_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
     Tensor([[3., 2.]])
     """
-    return pool_maximum("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode, 1)
+    options = kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    return pool_maximum("max_pool1d", input, *options, 1)
 
 
 def avg_pool1d(
@@ -399,7 +451,9 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     return adapt_average("adaptive_avg_pool1d", input, output_size, 1)
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
+def adaptive_max_pool1d(
+    input: Tensor, output_size: int | None, return_indices: bool = False
+) -> Any:
     """Return the largest element of each of `output_size` bins of one axis.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
@@ -411,11 +465,14 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
         Of shape (N, C, L) or (C, L), floating.
     output_size : int or None
         The number of bins; None for one bin per element.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too.
 
     Returns
     -------
-    Tensor
-        Of shape (N, C, L') or (C, L').
+    Tensor, or a tuple of two tensors
+        Of shape (N, C, L') or (C, L'); with `return_indices`, also the indices in the
+        spatial axes, flattened, as int64.
 
     Raises
     ------
@@ -428,7 +485,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     >>> xgrad.nn.functional.adaptive_max_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
     Tensor([[3., 2.]])
     """
-    return adapt_maximum("adaptive_max_pool1d", input, output_size, 1)
+    return adapt_maximum("adaptive_max_pool1d", input, output_size, return_indices, 1)
 
 
 def max_pool2d(
@@ -438,7 +495,8 @@ def max_pool2d(
     padding: Lengths = 0,
     dilation: Lengths = 1,
     ceil_mode: bool = False,
-) -> Tensor:
+    return_indices: bool = False,
+) -> Any:
     """Return the largest element of each window over two axes.
 
     Parameters
@@ -455,11 +513,14 @@ def max_pool2d(
         The distance between elements of a window.
     ceil_mode : bool, default False
         Whether elements after the last whole window get a window too.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too, for `max_unpool2d`.
 
     Returns
     -------
-    Tensor
-        Of shape (N, C, H', W') or (C, H', W').
+    Tensor, or a tuple of two tensors
+        Of shape (N, C, H', W') or (C, H', W'); with `return_indices`, also the indices in the
+        spatial axes, flattened, as int64.
 
     Raises
     ------
@@ -476,7 +537,8 @@ def max_pool2d(
     >>> xgrad.nn.functional.max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2)
     Tensor([[[3.]]])
     """
-    return pool_maximum("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode, 2)
+    options = kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    return pool_maximum("max_pool2d", input, *options, 2)
 
 
 def avg_pool2d(
@@ -486,6 +548,7 @@ def avg_pool2d(
     padding: Lengths = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
     """Return the average of each window over two axes.
 
@@ -503,6 +566,8 @@ def avg_pool2d(
         Whether elements after the last whole window get a window too.
     count_include_pad : bool, default True
         Whether the zeros of the padding count as elements.
+    divisor_override : int, optional
+        The divisor of the sums; by default the number of elements.
 
     Returns
     -------
@@ -521,7 +586,15 @@ def avg_pool2d(
     Tensor([[[1.5]]])
     """
     return pool_average(
-        "avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2
+        "avg_pool2d",
+        input,
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        2,
+        divisor_override,
     )
 
 
@@ -557,7 +630,9 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     return adapt_average("adaptive_avg_pool2d", input, output_size, 2)
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
+def adaptive_max_pool2d(
+    input: Tensor, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
+) -> Any:
     """Return the largest element of each of `output_size` bins along two axes.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
@@ -569,11 +644,14 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
         Of shape (N, C, H, W) or (C, H, W), floating.
     output_size : int, None, or a tuple of them
         The number of bins; None for one bin per element.
+    return_indices : bool, default False
+        Whether to return the indices of the largest elements, too.
 
     Returns
     -------
-    Tensor
-        Of shape (N, C, H', W') or (C, H', W').
+    Tensor, or a tuple of two tensors
+        Of shape (N, C, H', W') or (C, H', W'); with `return_indices`, also the indices in the
+        spatial axes, flattened, as int64.
 
     Raises
     ------
@@ -586,4 +664,4 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     >>> xgrad.nn.functional.adaptive_max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1)
     Tensor([[[3.]]])
     """
-    return adapt_maximum("adaptive_max_pool2d", input, output_size, 2)
+    return adapt_maximum("adaptive_max_pool2d", input, output_size, return_indices, 2)

@@ -9,6 +9,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, standard
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
+from xgrad.ops.elementwise import negative
 from xgrad.ops.tensor_conversion import astype
 from xgrad.support.hints import explained, shown
 
@@ -104,3 +105,30 @@ def log_softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
     Tensor([-10000.,      0.])
     """
     return _log_softmax(_cast("log_softmax", x, dtype), axis=axis)
+
+
+@explained
+def softmin(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
+    """Return the `softmax` of ``-x``: the smallest element has the largest share.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1
+        The axes along which the result sums to 1.
+    dtype : dtype, optional
+        A floating dtype to which `x` is cast before the computation.
+
+    Returns
+    -------
+    Tensor
+        Same shape as `x`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.softmin(xgrad.asarray([1e4, 1e4]))
+    Tensor([0.5, 0.5])
+    """
+    return softmax(negative(_cast("softmin", x, dtype)), axis=axis)

@@ -167,6 +167,18 @@ CASES: list[OpCase] = [
         _each((4, 3), (4, 3), (4, 3)),
         sample((3,), (3,), (3,), margin=3.0, p=3.0, swap=True),
     ),
+    _case(
+        "multilabel_margin_loss",
+        COMPOSED,
+        _each((3, 4), ints([3, 0, -1, 1], [1, 2, 3, 0], [-1, 0, 1, 2])),
+        sample((4,), ints(2, 3, -1, 0)),
+    ),
+    _case(
+        "triplet_margin_with_distance_loss",
+        COMPOSED,
+        _each((4, 3), (4, 3), (4, 3)),
+        sample((3,), (3,), (3,), margin=3.0, swap=True),
+    ),
     # distances
     _case(
         "cosine_similarity",

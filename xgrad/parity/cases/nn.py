@@ -65,6 +65,25 @@ CASES: list[OpCase] = [
         )
         for name in ("softmax", "log_softmax")
     ],
+    op_case(
+        "softmin",
+        COMPOSED,
+        sample((2, 3)),
+        sample((2, 3), axis=0),
+        sample(np.array([1e4, -1e4, 0.0])),
+        fn=F.softmin,
+        torch=lambda x, axis=-1: torch.nn.functional.softmin(x, axis),
+    ),
+    op_case(
+        "bilinear",
+        SUMS,
+        sample((2, 3), (2, 4), (5, 3, 4), (5,)),
+        sample((3,), (4,), (2, 3, 4)),
+        sample((2, 2, 3), (2, 2, 1), (2, 3, 1), (2,), layout="transposed"),
+        sample((0, 3), (0, 4), (2, 3, 4)),
+        fn=F.bilinear,
+        torch="nn.functional.bilinear",
+    ),
     *[
         op_case(
             name,
@@ -204,6 +223,15 @@ CASES: list[OpCase] = [
         sample(()),
         fn=F.celu,
         torch="nn.functional.celu",
+    ),
+    op_case(
+        "rrelu in evaluation",
+        COMPOSED,
+        sample((2, 3)),
+        sample((4,), lower=0.5, upper=0.75, layout="reversed"),
+        sample(()),
+        fn=F.rrelu,
+        torch="nn.functional.rrelu",
     ),
     op_case(
         "prelu",
