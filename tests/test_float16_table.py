@@ -72,12 +72,16 @@ PYTORCH_IS_OFF = {
     "corrcoef": ((1, 500), "each op rounds, and squares overflow"),
     "addcdiv": ((500,), "its gradient is rounded before the sum"),
     "gradient on a grid": ((500,), "products of distances overflow"),
+    "lp_pool1d": ((500,), "squares overflow"),
+    "lp_pool2d": ((500,), "squares overflow"),
+    "local_response_norm": ((500,), "squares overflow"),
+    "grid_sample by mode bicubic": ((1,), "weights are rounded"),
 }
 #: Ops whose products and intermediate results stay in float16 on a device that is fast in it, as in
 #: PyTorch: they are off by a multiple of the rounding of their largest element, and overflow.
 ROUNDED_BETWEEN = frozenset({"rnn", "lstm", "gru", "scaled_dot_product_attention"})
-#: Ops of probabilities.
-BOUNDED = frozenset({"binary_cross_entropy"})
+#: Ops of probabilities, and of places in an image.
+BOUNDED = frozenset({"binary_cross_entropy", "grid_sample"})
 
 
 def samples(op: OpCase, scale: float) -> Iterator[Sample]:

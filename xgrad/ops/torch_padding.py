@@ -8,6 +8,7 @@ from typing import Any
 from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.ops import padding
+from xgrad.ops.precision import upcast
 from xgrad.ops.tensor_conversion import asarray
 from xgrad.support.hints import shown
 
@@ -90,9 +91,15 @@ def pad_last_axes(name: str, input: Tensor, widths: Any, mode: str, value: Any) 
         if mode == "constant":
             out = padding.pad(out, every, constant_values=value)
         else:
-            out = padding.pad(out, every, PADDING_MODES[mode])
+            out = _repeated(out, every, mode)
     out = out if mode == "circular" else _cropped(out, pairs)
     return asarray(out, copy=True) if out is input else out
+
+
+@upcast  # because its gradient is a sum
+def _repeated(x: Tensor, widths: Any, mode: str) -> Tensor:
+    """Return a tensor padded with its elements."""
+    return padding.pad(x, widths, PADDING_MODES[mode])
 
 
 def _cropped(x: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
