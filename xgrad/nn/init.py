@@ -8,19 +8,26 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from xgrad.core.arguments import check_tensor
+from xgrad.core.arguments import as_number, check_tensor
 from xgrad.core.tensor import Tensor
-from xgrad.ops import full_like
+from xgrad.nn.structured_init import dirac_, eye_, orthogonal_, sparse_
+from xgrad.nn.truncated_normal import truncated_normal
+from xgrad.ops import asarray, full_like
 from xgrad.random import Generator, normal, uniform
 from xgrad.support import hints
 
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
+    "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
     "uniform_",
     "xavier_normal_",
     "xavier_uniform_",
@@ -154,6 +161,66 @@ def normal_(
     tensor.data = normal(
         tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator
     )
+    return tensor
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill a tensor from a normal distribution, without the numbers below `a` and above `b`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any shape, float32 or float64.
+    mean, std : float
+        The mean and the standard deviation of the whole distribution, by default 0 and 1.
+    a, b : float
+        The bounds, by default -2 and 2.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is neither float32 nor float64, or an option is not a number.
+    ValueError
+        If `std` is not above 0, `a` is not below `b`, or both are 8 standard deviations or more
+        from the mean, on one side.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> w = xgrad.nn.init.trunc_normal_(xgrad.zeros(100), std=0.02, a=-0.03, b=0.03)
+    >>> bool(xgrad.max(xgrad.abs(w)) <= 0.03)
+    True
+    """
+    name = "trunc_normal_"
+    check_tensor(name, "tensor", tensor)
+    for argument, value in (("mean", mean), ("std", std), ("a", a), ("b", b)):
+        as_number(name, argument, value)
+    if tensor.dtype.kind != "f" or tensor.dtype.itemsize < 4:
+        raise TypeError(f"{name}: expected a tensor of float32 or float64, got {tensor.dtype}")
+    if not (std > 0 and a < b):
+        raise ValueError(f"{name}: expected std > 0 and a < b, got {std}, {a} and {b}")
+    low, high = (a - mean) / std, (b - mean) / std
+    if not (low < 8 and high > -8):
+        raise ValueError(
+            f"{name}: expected bounds within 8 standard deviations of the mean, got {a} and {b} for"
+            f" {mean} and {std}"
+        )
+    values = mean + std * truncated_normal(tensor.shape, low, high, generator)
+    tensor.data = asarray(values, dtype=tensor.dtype).to(tensor.device)
     return tensor
 
 

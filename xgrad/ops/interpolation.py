@@ -99,12 +99,12 @@ def resample(xp: Any, x: Any, *, axis: int, taps: Taps) -> Any:
     shape, out = (-1, *(1,) * (len(x.shape) - axis - 1)), None
     for indices, row in zip(taps.indices, taps.weights, strict=True):
         part = xp.take(x, xp.asarray(indices, dtype=xp.int64, device=x.device), axis=axis)
-        if not {0, 1}.issuperset(row):
-            weights = xp.asarray(row, dtype=x.dtype, device=x.device)
-            part = part * xp.reshape(weights, shape)
         if 0 in row:
             counts = xp.asarray([w != 0 for w in row], dtype=xp.bool, device=x.device)
             part = xp.where(xp.reshape(counts, shape), part, xp.zeros_like(part))
+        if not {0, 1}.issuperset(row):
+            weights = xp.asarray(row, dtype=x.dtype, device=x.device)
+            part = part * xp.reshape(weights, shape)
         out = part if out is None else out + part
     return out
 
