@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host
+from helpers import check_error, host
 from nn.module_cases import CASES
 from xgrad import nn
 
@@ -158,3 +158,30 @@ def test_captured_step_in_place_equals_eager(capturing_device):
         results.append([host(function(x)) for _ in range(3)])
     np.testing.assert_array_equal(*results)
     assert captured.refusal is None
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("nn.GELU('exact')", "ValueError: gelu: expected approximate of 'none' or 'tanh', got 'ex"),
+        ("nn.ELU('x')", "TypeError: elu: expected a number for alpha, got 'x'"),
+        ("nn.CELU(0)", "ValueError: celu: expected an alpha other than 0, got 0"),
+        ("nn.LeakyReLU(None)", "TypeError: leaky_relu: expected a number for negative_slope, got"),
+        ("nn.Hardtanh(1, 1)", "ValueError: hardtanh: expected min_val < max_val, got 1 and 1"),
+        ("nn.Softplus(0)", "ValueError: softplus: expected a beta other than 0, got 0"),
+        ("nn.Softshrink(-0.5)", "ValueError: softshrink: expected lambd >= 0, got -0.5"),
+        ("nn.Hardshrink(-1)", "ValueError: hardshrink: expected lambd >= 0, got -1"),
+        ("nn.Threshold(1.0, None)", "TypeError: threshold: expected a number for value, got None"),
+        ("nn.RReLU(2.0, 1.0)", "ValueError: RReLU: expected lower <= upper, got 2.0 and 1.0"),
+        ("nn.Softmax(dim=1)", "TypeError: …'dim': write axis= for dim="),
+        ("nn.GLU(dim=1)", "TypeError: …'dim': write axis= for dim="),
+        ("nn.PairwiseDistance(keepdim=True)", "TypeError: …: write keepdims= for keepdim="),
+        (
+            "nn.Dropout2d()(xp.ones((2, 3, 4)))",
+            "ValueError: dropout2d: expected x of shape (batch, channels, height, width), got "
+            "(2, 3, 4): use dropout1d for sequences, and x[None, ...] for a single image",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_by_name(call, error):
+    check_error(call, error, nn=nn)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from xgrad.backend.device import Device
+from xgrad.core.dtypes import float32
 from xgrad.core.tensor import Tensor
 from xgrad.nn import functional as F
 from xgrad.nn.checks import checked_flag, of_dtype_of, positive_int
 from xgrad.nn.init import constant_
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
-from xgrad.ops import empty, relu
+from xgrad.ops import empty, relu, zeros
 from xgrad.ops.in_place import in_place
 from xgrad.support.hints import explained, shown
 
@@ -40,6 +41,11 @@ class Activation(Module):
         if not self.options:
             return function(input)
         return function(input, **{name: named[name] for name in self.options})
+
+    def _check_options(self) -> None:
+        """Raise the error of the function for invalid options, by a call without elements."""
+        nothing = zeros(0, dtype=float32, device="cpu")
+        type(self).function(nothing, **{name: vars(self)[name] for name in self.options})
 
     def extra_repr(self) -> str:
         texts = [f"{name}={shown(getattr(self, name))}" for name in self.options]
@@ -109,7 +115,7 @@ class GELU(Activation):
     Raises
     ------
     ValueError
-        In the call, if `approximate` is unknown.
+        If `approximate` is unknown.
 
     Examples
     --------
@@ -124,6 +130,7 @@ class GELU(Activation):
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
+        self._check_options()
 
 
 class SiLU(InPlaceActivation):
@@ -185,6 +192,7 @@ class ELU(InPlaceActivation):
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
+        self._check_options()
 
 
 class SELU(InPlaceActivation):
@@ -218,7 +226,7 @@ class CELU(InPlaceActivation):
     Raises
     ------
     ValueError
-        In the call, if `alpha` is 0.
+        If `alpha` is 0.
 
     Examples
     --------
@@ -233,6 +241,7 @@ class CELU(InPlaceActivation):
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
+        self._check_options()
 
 
 class LeakyReLU(InPlaceActivation):
@@ -258,6 +267,7 @@ class LeakyReLU(InPlaceActivation):
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
+        self._check_options()
 
 
 class ReLU6(InPlaceActivation):
@@ -291,7 +301,7 @@ class Hardtanh(InPlaceActivation):
     Raises
     ------
     ValueError
-        In the call, if `min_val` is not below `max_val`.
+        If `min_val` is not below `max_val`.
 
     Examples
     --------
@@ -306,6 +316,7 @@ class Hardtanh(InPlaceActivation):
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.min_val, self.max_val = min_val, max_val
+        self._check_options()
 
 
 class Hardsigmoid(InPlaceActivation):
@@ -357,7 +368,7 @@ class Softplus(Activation):
     Raises
     ------
     ValueError
-        In the call, if `beta` is 0.
+        If `beta` is 0.
 
     Examples
     --------
@@ -372,6 +383,7 @@ class Softplus(Activation):
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta, self.threshold = beta, threshold
+        self._check_options()
 
 
 class Softsign(Activation):
@@ -424,7 +436,7 @@ class Softshrink(Activation):
     Raises
     ------
     ValueError
-        In the call, if `lambd` is negative.
+        If `lambd` is negative.
 
     Examples
     --------
@@ -439,6 +451,7 @@ class Softshrink(Activation):
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
+        self._check_options()
 
 
 class Hardshrink(Activation):
@@ -452,7 +465,7 @@ class Hardshrink(Activation):
     Raises
     ------
     ValueError
-        In the call, if `lambd` is negative.
+        If `lambd` is negative.
 
     Examples
     --------
@@ -467,6 +480,7 @@ class Hardshrink(Activation):
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
+        self._check_options()
 
 
 class Threshold(InPlaceActivation):
@@ -492,6 +506,7 @@ class Threshold(InPlaceActivation):
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.threshold, self.value = threshold, value
+        self._check_options()
 
 
 class GLU(Activation):

@@ -7,6 +7,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn.checks import checked_flag
 from xgrad.nn.functional import cosine_similarity, pairwise_distance
 from xgrad.nn.module import Module
+from xgrad.support.hints import explained
 
 
 class CosineSimilarity(Module):
@@ -34,6 +35,7 @@ class CosineSimilarity(Module):
     Tensor([0.96])
     """
 
+    @explained
     def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
         self.axis = as_int("CosineSimilarity", "axis", axis)
@@ -74,6 +76,7 @@ class PairwiseDistance(Module):
     Tensor([5.])
     """
 
+    @explained
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> None:
         super().__init__()
         self.p = as_number("PairwiseDistance", "p", p)

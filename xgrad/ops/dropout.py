@@ -126,8 +126,10 @@ def _channel_dropout(
 ) -> Tensor:
     x = as_tensor(name, "x", x)
     if x.ndim not in shapes:
+        other = ": use dropout1d for sequences, and x[None, ...] for a single image"
+        hint = other if name == "dropout2d" and x.ndim == 3 else ""
         raise ValueError(
-            f"{name}: expected x of shape {' or '.join(shapes.values())}, got {x.shape}"
+            f"{name}: expected x of shape {' or '.join(shapes.values())}, got {x.shape}{hint}"
         )
     check_probability(name, p)
     if x.dtype.kind != "f":
