@@ -323,7 +323,9 @@ def interpolate(
 
     Notes
     -----
-    Differentiable to any order. Like ``torch.nn.functional.interpolate``.
+    Differentiable to any order. Like ``torch.nn.functional.interpolate``. An element of weight 0
+    does not count, even if it is infinite. Which of two elements is nearer is decided in float32,
+    for all dtypes.
 
     R. Keys, "Cubic convolution interpolation for digital image processing", IEEE Transactions on
     Acoustics, Speech, and Signal Processing 29, 1981.

@@ -224,14 +224,12 @@ INTERPOLATION = [
         sample((1, 2, 7), scale_factor=0.6, mode="linear", recompute_scale_factor=True),
         sample((0, 2, 3), size=2, mode="linear"),
         sample((1, 2, 4, 3), size=5, mode="bilinear", layout="transposed"),
-        torch_rtol=(1e-9, "PyTorch's float64 results depend on fused multiply-add"),
     ),
     _case(
         "interpolate by cubics",
         SUMS,
         sample((1, 2, 4, 3), scale_factor=2, mode="bicubic"),
         sample((1, 2, 5, 6), size=(3, 7), mode="bicubic", align_corners=True),
-        torch_rtol=(1e-9, "PyTorch's float64 results depend on fused multiply-add"),
     ),
     _case(
         "interpolate against aliasing",
@@ -239,7 +237,6 @@ INTERPOLATION = [
         sample((1, 2, 7, 5), size=(3, 2), mode="bilinear", antialias=True),
         sample((1, 1, 7, 9), size=(4, 3), mode="bicubic", antialias=True),
         sample((1, 1, 3, 4), size=(5, 6), mode="bicubic", antialias=True),
-        torch_rtol=(1e-9, "PyTorch's float64 results depend on fused multiply-add"),
     ),
     _case("interpolate by areas", SUMS, sample((1, 2, 5, 6), size=(3, 2), mode="area")),
     _case(
@@ -269,7 +266,6 @@ SAMPLING = [
                 for align in (False, True)
             ],
             *more,
-            torch_rtol=(1e-9, "places are rounded differently"),
         )
         for mode, more in (
             (
