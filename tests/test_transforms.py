@@ -12,7 +12,18 @@ import pytest
 
 import xgrad
 from helpers import host, on, uniform
-from xgrad import Tensor, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from xgrad import (
+    Tensor,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    value_and_grad,
+    vjp,
+)
 from xgrad.support.trees import leaves
 
 
@@ -300,6 +311,50 @@ def test_complex_arguments_and_results_have_exact_derivatives() -> None:
     assert_close(jvp(lambda x: x * 1j, (2.0,), (3.0,))[1], 3j)
 
 
+def test_gradient_of_one_element_in_any_shape_equals_backward(device: str) -> None:
+    for shape in ((), (1,), (1, 1)):
+        x = on(device, np.full(shape, 3.0))
+        value, g = value_and_grad(lambda x: x**2)(x)
+        leaf = x.detach().requires_grad_()
+        (leaf**2).backward()
+        assert leaf.grad is not None and host(g).tolist() == host(leaf.grad).tolist()
+        assert (value.shape, g.shape) == (shape, shape)
+        assert_close(grad(lambda x: x**2)(x), g)
+        assert_close(hvp(lambda x: x**2, x, x), 2 * host(x))
+
+
+@pytest.mark.parametrize("argnums", [0, 1, -1, (0,), (1, 0), [0, 2], (0, -1)])
+@pytest.mark.parametrize("transform", [jacobian, jacrev, jacfwd, hessian])
+def test_argnums_and_aux_of_transforms_follow_jax(
+    transform: Any, argnums: Any, device: str
+) -> None:
+    """A sequence gives a tuple in its order; the derivatives are those of single arguments."""
+    args = [on(device, uniform(2, seed=i)) for i in range(3)]
+
+    def f(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        return (x * y * y + z * x).sum()
+
+    got, aux = transform(lambda *xs: (f(*xs), {"n": 3}), argnums, has_aux=True)(*args)
+    single = isinstance(argnums, int)
+    chosen = [i % 3 for i in ([argnums] if single else argnums)]
+    assert aux["n"] == 3
+
+    def first(i: int) -> Any:
+        return lambda *xs: grad(f, i)(*xs)
+
+    if transform is hessian:
+        wanted = [[jacobian(first(i), j)(*args) for j in chosen] for i in chosen]
+        rows = [[got]] if single else got
+    else:
+        wanted, rows = (
+            [[first(i)(*args)] for i in chosen],
+            [[got]] if single else [[g] for g in got],
+        )
+        assert single or isinstance(got, tuple)
+    for row, wanted_row in zip(rows, wanted, strict=True):
+        assert_close(list(row), wanted_row)
+
+
 # Refusals
 
 
@@ -351,7 +406,7 @@ def test_complex_arguments_and_results_have_exact_derivatives() -> None:
         (
             lambda: grad(lambda x: x)(np.ones(2)),
             ValueError,
-            r"grad: expected a scalar of the function, got shape \(2,\)",
+            r"grad: expected a scalar of the function, or one element .*, got shape \(2,\)",
         ),
         (
             lambda: grad(lambda x: xgrad.argmax(x))(np.ones(2)),

@@ -169,6 +169,7 @@ _FUNCTIONS = {
         "hvp",
         "jacfwd",
         "jacobian",
+        "jacrev",
         "jvp",
         "scan",
         "value_and_grad",

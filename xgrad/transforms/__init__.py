@@ -27,6 +27,7 @@ __all__ = [
     "hvp",
     "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
     "scan",
     "value_and_grad",
@@ -41,8 +42,8 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     Parameters
     ----------
     fn : callable
-        Returns a floating tensor of shape (). Differentiated arguments are tensors, NumPy arrays or
-        Python numbers, real or complex, or nested dicts, lists, tuples and named tuples of them,
+        Returns a floating tensor of one element. Differentiated arguments are tensors, NumPy arrays
+        or Python numbers, real or complex, or nested dicts, lists, tuples and named tuples of them,
         with None for missing ones; other arguments are passed on unchanged.
     argnums : int or sequence of int, default 0
         The positional arguments to differentiate with respect to; a negative number counts from the
@@ -64,7 +65,7 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
         When called, if a differentiated argument is not floating, or `fn` does not return a real
         floating tensor. A Python number as a result is refused, since it has no graph.
     ValueError
-        If the result is not a scalar, or there is no such argument.
+        If the result does not have one element, or there is no such argument.
 
     Notes
     -----
@@ -76,7 +77,9 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
 
     Names, arguments and results match JAX's transforms, and mostly ``torch.func``. Where the two
     differ, xgrad follows JAX: `value_and_grad` returns the value first, and the function that `vjp`
-    returns takes one argument, in the containers of the result, and returns a tuple.
+    returns takes one argument, in the containers of the result, and returns a tuple. A result of
+    one element may have any shape, such as (1,), as in `Tensor.backward`; JAX and ``torch.func``
+    require the shape ().
 
     Examples
     --------
@@ -282,6 +285,45 @@ def jacobian(
     return _jacobian("jacobian", fn, argnums, has_aux)
 
 
+def jacrev(
+    fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return the function that computes the Jacobian in reverse mode: `jacobian` by JAX's name.
+
+    Parameters
+    ----------
+    fn : callable
+        As for `jacobian`.
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate with respect to; a negative number counts from the
+        last.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
+
+    Returns
+    -------
+    callable
+        As for `jacobian`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `jacobian`.
+
+    Notes
+    -----
+    JAX and ``torch.func`` use the name `jacrev`. It is faster than `jacfwd` if there are fewer
+    results than arguments; the results are the same.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.jacrev(lambda x: (x**2).sum())(xgrad.asarray([1.0, 2.0]))
+    Tensor([2., 4.])
+    """
+    return _jacobian("jacrev", fn, argnums, has_aux)
+
+
 def jacfwd(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -375,7 +417,7 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     Parameters
     ----------
     fn : callable
-        Returns a floating tensor of shape ().
+        Returns a floating tensor of one element.
     primals : tuple or list
         The arguments of `fn`, all differentiated. Anything else is the only argument.
     tangents : tuple or list

@@ -142,7 +142,7 @@ class TransformCall:
         )
 
     def gradient(self, create: bool = False) -> list[Tensor]:
-        """Return the gradients of the only output, which must be a real scalar."""
+        """Return the gradients of the only output, which must be real and have one element."""
         if not isinstance(self.result, Tensor):
             raise TypeError(
                 f"{self.title}: expected a tensor of the function, got"
@@ -151,10 +151,10 @@ class TransformCall:
             )
         (out,) = self.outputs
         self.check_real("", out)
-        if out.shape != ():
+        if out.size != 1:
             raise ValueError(
-                f"{self.title}: expected a scalar of the function, got shape {out.shape}: sum it,"
-                " or use jacobian or vjp"
+                f"{self.title}: expected a scalar of the function, or one element in any shape, got"
+                f" shape {out.shape}: sum it, or use jacobian or vjp"
             )
         retain = self.aux_has_outer_graph or not self.recording
         return pull_back(
