@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import host, leaf64
+from helpers import host, leaf64, on
 from xgrad import Tensor, special
 from xgrad.autograd import grad
+from xgrad.ops.special.gamma_quantiles import gamma_quantile_slope
 from xgrad.parity.mpmath_reference import SpecialFunctions
 from xgrad.testing import gradcheck, gradgradcheck
 
@@ -273,9 +274,6 @@ def test_log_ndtr_far_out_has_asymptotic_derivatives(device: str) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "missing"),
     [
-        ("gammainc", (2.0, 1.0), (0,)),
-        ("gammaincc", (2.0, 1.0), (0,)),
-        ("gammaincinv", (2.0, 0.5), (0,)),
         ("betainc", (2.0, 3.0, 0.5), (0, 1)),
         ("betaincc", (2.0, 3.0, 0.5), (0, 1)),
         ("iv", (2.0, 1.0), (0,)),
@@ -295,6 +293,74 @@ def test_derivative_without_closed_form_is_an_error_where_it_is_wanted(
             grad(out, inputs[i])
     (slope,) = grad(getattr(special, name)(*inputs), inputs[-1], create_graph=True)
     assert math.isfinite(slope.item())
+
+
+#: Shapes of gamma distributions, small, at the bounds of formulas, and large.
+GAMMA_SHAPES = [1e-3, 0.1, 0.7, 2.5, 15.9, 16.0, 40.0, 1e3, 1e6, 1e8]
+GAMMA_PROBABILITIES = [1e-12, 0.05, 0.4, 0.5, 0.55, 0.8, 1 - 1e-9]
+
+
+def test_derivative_of_a_gamma_quantile_by_the_shape_is_accurate(device: str, mpmath: Any) -> None:
+    """The reference is the integral of the derivative of the density, divided by the density."""
+    pairs = itertools.product(GAMMA_SHAPES, GAMMA_PROBABILITIES)
+    points = [(a, x) for a, p in pairs if (x := float(sc.gammaincinv(a, p))) > 1e-30]
+    want = []
+    with mpmath.workdps(30):
+        for a, x in (map(mpmath.mpf, point) for point in points):
+            sign = 1 if mpmath.log(x) > mpmath.psi(0, a) else -1
+
+            def integrand(v: Any, a: Any = a, x: Any = x, sign: int = sign) -> Any:
+                level = v + sign * (mpmath.log(x) - mpmath.psi(0, a))
+                return mpmath.exp(sign * a * v - x * mpmath.expm1(sign * v)) * level
+
+            if sign > 0:
+                width = min(1 / mpmath.sqrt(x), mpmath.mpf(1))
+            else:
+                width = 1 / max(a - x, mpmath.sqrt(x))
+            ends = [2 * width * k for k in range(15)] + [40 * width, 80 * width + 2 * (sign > 0)]
+            want.append(float(x * mpmath.quad(integrand, ends)))
+    shapes, quantiles = np.array(points).T
+    got = gamma_quantile_slope(on(device, shapes), on(device, quantiles))
+    np.testing.assert_allclose(host(got), want, rtol=1e-12)
+    single = gamma_quantile_slope(*[on(device, x.astype(np.float32)) for x in (shapes, quantiles)])
+    assert single.dtype == xgrad.float32
+    kept = shapes < 1e6  # float32 has no two quantiles nearby for larger ones
+    np.testing.assert_allclose(host(single)[kept], np.array(want)[kept], rtol=1e-4)
+
+
+@quiet
+def test_derivative_of_a_gamma_quantile_at_limits(device: str) -> None:
+    a, x = np.array([2.0, 2.0, np.nan, -1.0, 1e-3]), np.array([0.0, np.nan, 1.0, 1.0, 0.0])
+    got = host(gamma_quantile_slope(on(device, a), on(device, x)))
+    np.testing.assert_array_equal(got, [0.0, np.nan, np.nan, np.nan, 0.0])
+    assert gamma_quantile_slope(xgrad.zeros((0, 2), device=device), 2.0).shape == (0, 2)
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammaincinv", "gammainccinv"])
+def test_incomplete_gamma_functions_have_a_derivative_by_the_shape(name: str, device: str) -> None:
+    shapes = [0.3, 2.0, 7.0, 20.0]
+    second = [0.3, 0.2, 0.9, 0.5] if name.endswith("inv") else [0.3, 2.2, 5.9, 26.5]
+    inputs, function = [leaf64(shapes, device), leaf64(second, device)], getattr(special, name)
+    assert gradcheck(function, inputs)
+    (slope,) = grad(function(*inputs).sum(), inputs[0], create_graph=True)
+    (mixed,) = grad(slope.sum(), inputs[1], retain_graph=True)
+    step = 1e-6
+
+    def moved(by: float) -> np.ndarray:
+        x = leaf64(host(inputs[1]) + by, device)
+        return host(grad(function(inputs[0], x).sum(), inputs[0])[0])
+
+    np.testing.assert_allclose(host(mixed), (moved(step) - moved(-step)) / (2 * step), rtol=1e-5)
+    with pytest.raises(NotImplementedError, match="first derivatives by a alone"):
+        grad(slope.sum(), inputs[0])
+
+
+def test_derivative_of_a_gamma_quantile_agrees_with_that_of_pytorch(torch: Any) -> None:
+    """PyTorch's approximation has about four digits."""
+    a = torch.tensor(GAMMA_SHAPES[:-2], dtype=torch.float64)
+    x = torch.tensor(sc.gammaincinv(GAMMA_SHAPES[:-2], 0.6)).clamp(min=1e-30)
+    got = gamma_quantile_slope(on("cpu", a.numpy()), on("cpu", x.numpy()))
+    np.testing.assert_allclose(host(got), torch._standard_gamma_grad(a, x), rtol=2e-3)
 
 
 def test_density_has_derivatives_by_the_shape(device: str) -> None:

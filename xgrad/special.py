@@ -9,7 +9,7 @@ Inputs are real; `erf`, `expit`, `logsumexp` and `sinc` also take complex inputs
 dtype of the inputs: float32 gives float32. Integer arrays promote floating ones as in NumPy and
 SciPy: float32 and int64 give float64. Integers alone count as float32, and Python scalars do not
 promote. Some derivatives with respect to a parameter have no closed form, such as ``a`` of
-`gammainc`: a backward pass to the parameter then raises NotImplementedError.
+`betainc`: a backward pass to the parameter then raises NotImplementedError.
 
 With ``SCIPY_ARRAY_API=1``, SciPy's own functions dispatch to these for tensors:
 ``scipy.special.erf(x)`` has a gradient.

@@ -10,7 +10,8 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, SCALARS
 from xgrad.core.tensor import Tensor
 from xgrad.ops import statistical
-from xgrad.ops.declare import derivative
+from xgrad.ops.declare import as_arrays, call_op, derivative
+from xgrad.ops.special.gamma_quantiles import gamma_quantile_slope
 from xgrad.ops.special.kernels import beta_density, gamma_density, kernel, no_closed_form
 from xgrad.support.hints import shown
 
@@ -299,7 +300,16 @@ def betaln(xp: Any, a: Any, b: Any, /) -> Any:
     return xp.special.betaln(a, b)
 
 
-@kernel(no_closed_form, lambda g, xp, a, x: g * gamma_density(xp, a, x))
+def _shape_slope(xp: Any, a: Any, x: Any) -> Any:
+    """Return minus the derivative of `gammainc` by its shape `a`."""
+    a, x = as_arrays(xp, a, x)
+    return gamma_density(xp, a, x) * call_op(gamma_quantile_slope, xp, a, x)
+
+
+@kernel(
+    lambda g, xp, a, x: -g * _shape_slope(xp, a, x),
+    lambda g, xp, a, x: g * gamma_density(xp, a, x),
+)
 def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
     """Return the gamma distribution function with shape `a`.
 
@@ -323,12 +333,12 @@ def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
     DeviceError
         If the tensors are on different devices.
     NotImplementedError
-        If a backward pass needs the gradient of `a`, which has no closed form.
+        If a backward pass needs the second derivative by `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.gammainc``; `xgrad.special` says which
-    library computes it.
+    Differentiable to any order in `x`, and once in `a`. Like ``scipy.special.gammainc``;
+    `xgrad.special` says which library computes it.
 
     Examples
     --------
@@ -339,7 +349,10 @@ def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
     return xp.special.gammainc(a, x)
 
 
-@kernel(no_closed_form, lambda g, xp, a, x: -g * gamma_density(xp, a, x))
+@kernel(
+    lambda g, xp, a, x: g * _shape_slope(xp, a, x),
+    lambda g, xp, a, x: -g * gamma_density(xp, a, x),
+)
 def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
     """Return 1 - gammainc(a, x), accurate where it is small.
 
@@ -363,12 +376,12 @@ def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
     DeviceError
         If the tensors are on different devices.
     NotImplementedError
-        If a backward pass needs the gradient of `a`, which has no closed form.
+        If a backward pass needs the second derivative by `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.gammaincc``; `xgrad.special` says which
-    library computes it.
+    Differentiable to any order in `x`, and once in `a`. Like ``scipy.special.gammaincc``;
+    `xgrad.special` says which library computes it.
 
     Examples
     --------
@@ -379,7 +392,10 @@ def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
     return xp.special.gammaincc(a, x)
 
 
-@kernel(no_closed_form, lambda g, xp, a, out: g / gamma_density(xp, a, out))
+@kernel(
+    lambda g, xp, a, out: g * call_op(gamma_quantile_slope, xp, a, out),
+    lambda g, xp, a, out: g / gamma_density(xp, a, out),
+)
 def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
     """Return the inverse of `gammainc` in `x`.
 
@@ -403,12 +419,12 @@ def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
     DeviceError
         If the tensors are on different devices.
     NotImplementedError
-        If a backward pass needs the gradient of `a`, which has no closed form.
+        If a backward pass needs the second derivative by `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.gammaincinv``; `xgrad.special` says
-    which library computes it.
+    Differentiable to any order in `y`, and once in `a`. Like ``scipy.special.gammaincinv``;
+    `xgrad.special` says which library computes it.
 
     Examples
     --------
@@ -419,7 +435,10 @@ def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
     return xp.special.gammaincinv(a, y)
 
 
-@kernel(no_closed_form, lambda g, xp, a, out: -g / gamma_density(xp, a, out))
+@kernel(
+    lambda g, xp, a, out: g * call_op(gamma_quantile_slope, xp, a, out),
+    lambda g, xp, a, out: -g / gamma_density(xp, a, out),
+)
 def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
     """Return the inverse of `gammaincc` in `x`.
 
@@ -443,12 +462,12 @@ def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
     DeviceError
         If the tensors are on different devices.
     NotImplementedError
-        If a backward pass needs the gradient of `a`, which has no closed form.
+        If a backward pass needs the second derivative by `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.gammainccinv``; `xgrad.special` says
-    which library computes it.
+    Differentiable to any order in `y`, and once in `a`. Like ``scipy.special.gammainccinv``;
+    `xgrad.special` says which library computes it.
 
     Examples
     --------
