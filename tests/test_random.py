@@ -23,11 +23,18 @@ from xgrad.backend import philox
 from xgrad.capture import CaptureWarning
 from xgrad.random import (
     Generator,
+    bernoulli,
+    counts,
+    exponential,
     multinomial,
     normal,
+    poisson,
     rand,
+    rand_like,
     randint,
+    randint_like,
     randn,
+    randn_like,
     randperm,
     uniform,
     variates,
@@ -38,6 +45,20 @@ DRAWS = {
     "randn": lambda **options: randn((3, 4), **options),
     "uniform": lambda **options: uniform((3, 4), -2.0, 3.0, **options),
     "normal": lambda **options: normal((3, 4), -2.0, 3.0, **options),
+    "exponential": lambda **options: exponential((3, 4), 2.5, **options),
+    "rand_like": lambda dtype=None, device=None, **options: rand_like(
+        xgrad.zeros((3, 4), dtype=dtype, device=device), **options
+    ),
+    "randn_like": lambda dtype=None, device=None, **options: randn_like(
+        xgrad.zeros((3, 4), dtype=dtype, device=device), **options
+    ),
+    "randint_like": lambda device=None, **options: randint_like(
+        xgrad.zeros((3, 4), device=device), -5, 50, **options
+    ),
+    "bernoulli": lambda device=None, **options: bernoulli(
+        xgrad.full((20, 9), 0.3, device=device), **options
+    ),
+    "poisson": lambda device=None, **options: poisson(some_weights(device), **options),
     "randint": lambda **options: randint(-5, 5, (3, 4), **options),
     "randperm": lambda **options: randperm(12, **options),
     "multinomial": lambda device=None, **options: multinomial(
@@ -49,7 +70,7 @@ DRAWS = {
 }
 
 
-FLOATING = ("rand", "randn", "uniform", "normal")
+FLOATING = ("rand", "randn", "uniform", "normal", "exponential", "rand_like", "randn_like")
 
 
 def some_weights(device: object = None) -> xgrad.Tensor:
@@ -141,7 +162,7 @@ def test_many_numbers_are_the_same_on_every_device(device):
             assert bits(ours) == bits(other), (name, dtype)
 
 
-@pytest.mark.parametrize("name", ["rand", "randn", "uniform", "normal", "randint"])
+@pytest.mark.parametrize("name", ["rand", "randn", "uniform", "normal", "exponential", "randint"])
 def test_elements_do_not_depend_on_their_number(name):
     draw = {"randint": lambda n, **options: randint(-5, 10**6, n, **options)}.get(name) or getattr(
         xgrad.random, name
@@ -180,7 +201,7 @@ def test_numbers_are_drawn_on_the_default_device():
 @pytest.mark.parametrize("shape", [(), 0, 3, (0, 2), [2, 3], (np.int64(2), 1)])
 def test_draws_have_the_requested_shape(shape):
     expected = np.empty(shape).shape
-    for draw in (rand, randn, uniform, normal):
+    for draw in (rand, randn, uniform, normal, exponential):
         assert draw(shape).shape == expected
     assert randint(0, 9, shape).shape == expected
 
@@ -202,16 +223,96 @@ def stats():
         (randn, "norm", ()),
         (normal, "norm", (2.0, 3.0)),
         (uniform, "uniform", (-2.0, 3.0)),
+        (exponential, "expon", (4.0,)),
     ],
 )
 def test_floats_have_their_distribution(draw, distribution, parameters, seed, dtype, stats):
     x = draw(100_000, *parameters, dtype=dtype, generator=Generator(seed)).numpy().astype("float64")
     location = (parameters[0], parameters[1] - parameters[0]) if draw is uniform else parameters
+    location = (0, 1 / parameters[0]) if draw is exponential else location
     expected = getattr(stats, distribution)(*location)
     # SciPy 1.18 takes a name without parameters only
     assert stats.kstest(x, expected.cdf).pvalue > 1e-3
     if draw is rand:
         assert 0 <= x.min() < 1e-4 and 1 - 1e-4 < x.max() < 1
+
+
+def test_counts_have_their_distribution(stats, device):
+    for rate in (0.0, 1e-3, 0.7, 5.0, 300.0):
+        rates = xgrad.full(20_000, rate, dtype="float64", device=device)
+        drawn = poisson(rates, generator=Generator(5)).numpy().astype(int)
+        expected = stats.poisson(rate)
+        low, high = int(expected.ppf(0.01)), int(expected.ppf(0.99)) + 1
+        observed = np.bincount(np.clip(drawn, low, high) - low, minlength=high - low + 1)
+        inner = expected.pmf(np.arange(low, high + 1))
+        inner[0], inner[-1] = expected.cdf(low), expected.sf(high - 1)
+        kept = inner * 20_000 > 5
+        assert observed[~kept].sum() < 60
+        if kept.sum() > 1:
+            scaled = inner[kept] * observed[kept].sum() / inner[kept].sum()
+            assert stats.chisquare(observed[kept], scaled).pvalue > 1e-3
+    ones = bernoulli(xgrad.full(100_000, 0.3, device=device), generator=Generator(5)).numpy()
+    assert set(ones) == {0, 1} and abs(ones.mean() - 0.3) < 4 * (0.21 / 100_000) ** 0.5
+
+
+@pytest.mark.parametrize("size", [1.0, 3.0, 40.0, 1e4, 1e6])
+def test_quantiles_of_counts_are_those_of_scipy(size, stats):
+    numbers = np.concatenate(
+        [rand(500, dtype="float64").numpy(), [2.0**-54, 1e-12, 0.5, 1 - 1e-12]]
+    )
+    drawn = xgrad.asarray(numbers)
+    for rate in (size / 100, size, 1.7 * size):
+        got = counts.poisson_quantile(xgrad.asarray(rate, dtype="float64"), drawn)
+        np.testing.assert_array_equal(got.numpy(), stats.poisson.ppf(numbers, rate))
+    for p in (0.0, 1e-3, 0.3, 0.5, 0.9999, 1.0):
+        given = [xgrad.asarray(x, dtype="float64") for x in (size, p)]
+        got = counts.binomial_quantile(*given, drawn)
+        np.testing.assert_array_equal(got.numpy(), stats.binom.ppf(numbers, size, p))
+
+
+def test_draws_like_a_tensor_have_its_form(device):
+    x = xgrad.zeros((2, 3), dtype="float64", device=device)
+    for draw in (rand_like, randn_like):
+        assert (draw(x).shape, draw(x).dtype, str(draw(x).device)) == ((2, 3), x.dtype, device)
+        assert draw(xgrad.zeros(2, dtype="int64"), dtype="float32").dtype == xgrad.float32
+    assert bits(rand_like(x, generator=Generator(1))) == bits(
+        rand((2, 3), dtype="float64", generator=Generator(1))
+    )
+    assert randint_like(x, 2, 3).tolist() == [[2.0] * 3] * 2
+    assert randint_like(x, 2, 3).dtype == xgrad.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("xp.random.bernoulli(xp.asarray([0.5, 1.5]))", "ValueError: bernoulli: expected probs"),
+        ("xp.random.bernoulli(xp.asarray([xp.nan]))", "ValueError: bernoulli: expected probs"),
+        ("xp.random.bernoulli(xp.asarray([1]))", "TypeError: bernoulli: expected floating … int64"),
+        ("xp.random.poisson(xp.asarray([-1.0]))", "ValueError: poisson: expected finite rates"),
+        (
+            "xp.random.poisson([1.0])",
+            "TypeError: poisson: expected a tensor, … for rates, got list",
+        ),
+        ("xp.random.exponential(2, 0.0)", "ValueError: exponential: expected a rate above 0"),
+        ("xp.random.exponential(2, 'a')", "TypeError: exponential: expected a number for rate"),
+        ("xp.random.rand_like(xp.zeros(2, dtype=xp.int64))", "TypeError: rand: expected a dtype"),
+        ("xp.random.randn_like(3, dim=1)", "TypeError: randn_like() got an unexpected keyword"),
+    ],
+)
+def test_invalid_parameters_of_draws_are_refused(call, expected):
+    check_error(call, expected)
+
+
+def test_replays_of_draws_check_their_parameters():
+    step = xgrad.capture(lambda p: bernoulli(p) + poisson(4 * p))
+    xgrad.manual_seed(2)
+    for p in (0.2, 0.7, 0.9):
+        state = xgrad.random.get_state()
+        got = step(xgrad.full(5, p))
+        xgrad.random.set_state(state)
+        assert bits(got) == bits(bernoulli(xgrad.full(5, p)) + poisson(4 * xgrad.full(5, p)))
+    with pytest.raises(ValueError, match="bernoulli: expected probs from 0 to 1"):
+        step(xgrad.full(5, 2.0))
 
 
 def test_normal_numbers_are_those_of_box_and_muller():

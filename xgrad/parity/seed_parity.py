@@ -55,6 +55,12 @@ DRAWS: dict[str, Callable[[Device, str], list[Any]]] = {
         random.uniform((101, 3), -1.0, 3.0, dtype=dtype, device=device)
     ],
     "normal": lambda device, dtype: [random.normal((101, 3), 1.0, 2.0, dtype=dtype, device=device)],
+    "exponential": lambda device, dtype: [
+        random.exponential((101, 3), 2.0, dtype=dtype, device=device)
+    ],
+    "bernoulli": lambda device, dtype: [
+        random.bernoulli(xgrad.full((101, 3), 0.3, dtype=dtype, device=device))
+    ],
     "randint": lambda device, dtype: [random.randint(-5, 1000, (101, 3), device=device)],
     "randperm": lambda device, dtype: [random.randperm(1001, device=device)],
     "weights of an MLP": lambda device, dtype: list(

@@ -229,6 +229,24 @@ class Generator:
             raise ValueError(f"normal: expected std >= 0, got {std}")
         return self._normal(size, kind, std, mean, device, requires_grad)
 
+    def exponential(
+        self,
+        shape: Shape,
+        rate: float = 1.0,
+        *,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        """Return numbers from an exponential distribution: see `exponential`."""
+        size, kind = _as_shape("exponential", shape), _floating_dtype("exponential", dtype)
+
+        def make(words: np.ndarray) -> np.ndarray:
+            return (variates.exponential(words) / rate).astype(kind)
+
+        tensor = self._from_host(make, math.prod(size), size, device)
+        return tensor.requires_grad_() if requires_grad else tensor
+
     def randint(
         self, low: int, high: int, shape: Shape, *, device: str | Device | None = None
     ) -> Tensor:
