@@ -52,6 +52,9 @@ PAGES = [
     ("xgrad.fft", "fft", ""),
     ("xgrad.special", "special", ""),
     ("xgrad.random", "random", ""),
+    ("xgrad.distributions", "distributions", ""),
+    ("xgrad.distributions.constraints", "distributions.constraints", ""),
+    ("xgrad.distributions.transforms", "distributions.transforms", ""),
     (
         "xgrad.nn",
         "nn: modules and containers",

@@ -1,0 +1,285 @@
+"""Invertible functions of samples, with the logarithms of their derivatives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad import ops, special
+from xgrad.core.arguments import as_int
+from xgrad.core.tensor import Tensor
+from xgrad.distributions import constraints
+from xgrad.distributions.constraints import Constraint
+from xgrad.support.hints import shown
+
+__all__ = [
+    "AffineTransform",
+    "ComposeTransform",
+    "ExpTransform",
+    "SigmoidTransform",
+    "SoftplusTransform",
+    "TanhTransform",
+    "Transform",
+]
+
+
+class Transform:
+    """The base class of invertible, increasing or decreasing functions of samples.
+
+    A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`.
+
+    Attributes
+    ----------
+    codomain : Constraint
+        The set of values.
+    event_dim : int
+        The number of axes of one sample, over which `log_abs_det_jacobian` is summed.
+    sign : int or Tensor
+        1 if the function increases, -1 if it decreases.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> exp = xgrad.distributions.transforms.ExpTransform()
+    >>> exp(xgrad.asarray(0.0)), exp.inv(xgrad.asarray(1.0))
+    (Tensor(1.), Tensor(0.))
+    """
+
+    codomain: Constraint = constraints.real
+    event_dim: int = 0
+    sign: Any = 1
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the value of samples."""
+        return self._call(x)
+
+    def inv(self, y: Tensor) -> Tensor:
+        """Return the samples of values."""
+        return self._inverse(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the logarithm of the absolute derivative at `x`, with the value `y`."""
+        raise NotImplementedError
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class AffineTransform(Transform):
+    """The function ``loc + scale * x``.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+        The scale is not 0.
+    event_dim : int, default 0
+        The number of axes of one sample.
+
+    Raises
+    ------
+    TypeError
+        If `event_dim` is not an int.
+    ValueError
+        If `event_dim` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.distributions.transforms.AffineTransform(1.0, 2.0)(xgrad.asarray(3.0))
+    Tensor(7.)
+    """
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
+        self.loc, self.scale = loc, scale
+        self.event_dim = as_int("AffineTransform", "event_dim", event_dim)
+        if self.event_dim < 0:
+            raise ValueError(
+                f"AffineTransform: expected event_dim of 0 or more, got {shown(event_dim)}"
+            )
+        self.codomain = constraints.independent(constraints.real, self.event_dim)
+
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        """1 if the function increases, -1 if it decreases."""
+        return (
+            ops.sign(self.scale)
+            if isinstance(self.scale, Tensor)
+            else (math.copysign(1, self.scale))
+        )
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the logarithm of the absolute scale, for each sample."""
+        scale = self.scale if isinstance(self.scale, Tensor) else ops.full_like(x, self.scale)
+        logs = ops.broadcast_to(ops.log(ops.abs(scale)), ops.broadcast_shapes(x.shape, scale.shape))
+        axes = tuple(range(-self.event_dim, 0))
+        return ops.sum(logs, axis=axes) if axes else logs
+
+    def __repr__(self) -> str:
+        return f"AffineTransform({self.loc}, {self.scale})"
+
+
+class ExpTransform(Transform):
+    """The exponential function.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.distributions.transforms.ExpTransform()(xgrad.asarray(0.0))
+    Tensor(1.)
+    """
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return ops.exp(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return ops.log(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return `x`."""
+        return x
+
+
+class SigmoidTransform(Transform):
+    """The logistic function.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.distributions.transforms.SigmoidTransform()(xgrad.asarray(0.0))
+    Tensor(0.5)
+    """
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x: Tensor) -> Tensor:
+        return ops.sigmoid(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return special.logit(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the logarithm of ``y * (1 - y)``."""
+        return special.log_expit(x) + special.log_expit(-x)
+
+
+class TanhTransform(Transform):
+    """The hyperbolic tangent.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.distributions.transforms.TanhTransform()(xgrad.asarray(0.0))
+    Tensor(0.)
+    """
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return ops.tanh(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return ops.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the logarithm of ``1 - y**2``."""
+        return 2 * (math.log(2) - x + special.log_expit(2 * x))
+
+
+class SoftplusTransform(Transform):
+    """The function ``log(1 + exp(x))``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.distributions.transforms.SoftplusTransform()(xgrad.asarray(0.0))
+    Tensor(0.693...)
+    """
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return -special.log_expit(-x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y + ops.log(-ops.expm1(-y))
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the logarithm of the logistic function."""
+        return special.log_expit(x)
+
+
+class ComposeTransform(Transform):
+    """Several transforms, one after the other.
+
+    Parameters
+    ----------
+    parts : sequence of Transform
+        The first is applied first.
+
+    Raises
+    ------
+    TypeError
+        If a part is not a Transform.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> transforms = xgrad.distributions.transforms
+    >>> parts = [transforms.AffineTransform(0.0, 2.0), transforms.ExpTransform()]
+    >>> transforms.ComposeTransform(parts).inv(xgrad.asarray(1.0))
+    Tensor(0.)
+    """
+
+    def __init__(self, parts: Any) -> None:
+        self.parts = list(parts)
+        for part in self.parts:
+            if not isinstance(part, Transform):
+                raise TypeError(f"ComposeTransform: expected Transforms, got {type(part).__name__}")
+        self.event_dim = max((part.event_dim for part in self.parts), default=0)
+        self.codomain = self.parts[-1].codomain if self.parts else constraints.real
+
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        """1 if the function increases, -1 if it decreases."""
+        sign: Any = 1
+        for part in self.parts:
+            sign = sign * part.sign
+        return sign
+
+    def _call(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        for part in reversed(self.parts):
+            y = part.inv(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the sum of the logarithms of all parts."""
+        total = None
+        for part in self.parts:
+            value = part(x)
+            log = part.log_abs_det_jacobian(x, value)
+            axes = tuple(range(part.event_dim - self.event_dim, 0))
+            log = ops.sum(log, axis=axes) if axes else log
+            total, x = log if total is None else total + log, value
+        return ops.zeros_like(x) if total is None else total
+
+    def __repr__(self) -> str:
+        return f"ComposeTransform({self.parts})"
