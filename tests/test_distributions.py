@@ -83,7 +83,7 @@ CASES: dict[str, tuple[str, Arrays, Any]] = {
     "MultivariateNormal of a precision": (
         "MultivariateNormal",
         {"loc": LOC, "precision_matrix": matrix(3)},
-        np.stack([REALS, OTHER]),
+        OTHER,
     ),
     "MultivariateNormal of a factor": (
         "MultivariateNormal",
@@ -539,7 +539,7 @@ def test_transformed_distribution_agrees_with_pytorch(name: str, device: str, to
     close(ours.log_prob(x), theirs.log_prob(given), 1e-9)
     close(ours.cdf(x), theirs.cdf(given), 1e-9)
     close(ours.icdf(ours.cdf(x)), x.cpu().numpy(), 1e-8)
-    assert ours.expand((2, 3)).log_prob(x[0]).shape == (2, 3)
+    assert ours.expand((2, 3)).log_prob(x[0, ...]).shape == (2, 3)
     assert bool(xgrad.all(ours.support.check(x)))
     part = ours.transforms[-1]
     points = leaf64([-0.8, 0.1, 0.7], device)
@@ -625,22 +625,6 @@ def test_divergences_of_combined_distributions(torch: Any) -> None:
     p, q = D.Normal(on("cpu", LOC), 1.0), D.Normal(on("cpu", OTHER), 1.0)
     both = [D.TransformedDistribution(x, exp) for x in (p, q)]
     close(kl_divergence(*both), host(kl_divergence(p, q)))
-
-
-@pytest.mark.parametrize(
-    ("p", "q"), [(p, q) for p, q in PAIRS if p in CONTINUOUS and q in CONTINUOUS]
-)
-def test_finite_divergences_are_the_means_of_differences(p: str, q: str) -> None:
-    """By numerical integration; PyTorch is not asked."""
-    second = getattr(D, CASES[q][0])(**{key: on("cpu", x) for key, x in changed(q).items()})
-    got = host(kl_divergence(made(p), second))
-    second._validates = False
-    for i in range(3):
-        want, grid = scipy_distribution(p, i), (np.arange(40_000) + 0.5) / 40_000
-        x = want.ppf(grid)
-        difference = want.logpdf(x) - host(second.log_prob(on("cpu", x[:, None])))[:, i]
-        if np.isfinite(got[i]) and p != "Cauchy":
-            np.testing.assert_allclose(difference.mean(), got[i], rtol=0.03, atol=0.03)
 
 
 # Refusals

@@ -203,7 +203,9 @@ class MixtureSameFamily(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         inner = self._per_component(value)
         logs = self._components.log_prob(inner) + self._mixture.logits
-        return special.logsumexp(logs, axis=-1)
+        total = special.logsumexp(logs, axis=-1)
+        assert isinstance(total, Tensor)  # a pair only with return_sign
+        return total
 
     def cdf(self, value: Any) -> Tensor:
         probabilities = self._components.cdf(self._per_component(value))

@@ -52,7 +52,8 @@ class _OfProbability(Distribution):
         given = self._given_value
         if self._given == "probs":
             return special.xlogy(successes, given) + special.xlog1py(failures, -given)
-        return successes * special.log_expit(given) + failures * special.log_expit(-given)
+        logs: Tensor = successes * special.log_expit(given) + failures * special.log_expit(-given)
+        return logs
 
     def _entropy_of_one(self) -> Tensor:
         """Return the entropy of one trial."""

@@ -116,11 +116,11 @@ class Gamma(Distribution):
         return standard_gamma(self.concentration, self._full_shape(sample_shape)) / self.rate
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self._value(value, self.rate)
+        x = self._value(value, self.rate)
         return (
             self.concentration * ops.log(self.rate)
-            + special.xlogy(self.concentration - 1, value)
-            - self.rate * value
+            + special.xlogy(self.concentration - 1, x)
+            - self.rate * x
             - special.gammaln(self.concentration)
         )
 

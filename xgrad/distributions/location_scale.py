@@ -88,8 +88,8 @@ class Laplace(_LocationScale):
 
     def cdf(self, value: Any) -> Tensor:
         z = self._standardized(value)
-        half = ops.exp(-ops.abs(z)) / 2
-        return ops.where(z < 0, half, 1 - half)
+        below, above = ops.where(z < 0, z, 0.0), ops.where(z < 0, 0.0, z)
+        return ops.where(z < 0, ops.exp(below) / 2, 1 - ops.exp(-above) / 2)
 
     def icdf(self, value: Any) -> Tensor:
         return self.loc + self.scale * _laplace(self._probability(value, self.loc))
@@ -100,8 +100,9 @@ class Laplace(_LocationScale):
 
 def _laplace(p: Tensor) -> Tensor:
     """Return the quantiles of the standard distribution."""
-    tail = ops.minimum(p, 1 - p)
-    return ops.sign(p - 0.5) * -ops.log(2 * tail)
+    is_lower = p < 0.5
+    lower, upper = ops.where(is_lower, p, 0.5), ops.where(is_lower, 0.5, p)
+    return ops.where(is_lower, ops.log(2 * lower), -ops.log(2 * (1 - upper)))
 
 
 class Cauchy(_LocationScale):

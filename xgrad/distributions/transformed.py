@@ -101,7 +101,8 @@ class TransformedDistribution(Distribution):
     def _mirrored(self, probability: Tensor) -> Tensor:
         """Return a probability, or its complement if the transform decreases."""
         sign = self._composed.sign
-        return sign * (probability - 0.5) + 0.5
+        mirrored: Tensor = sign * (probability - 0.5) + 0.5
+        return mirrored
 
     def expand(self, batch_shape: Shape) -> Distribution:
         """Return the same distributions, broadcast to a batch shape."""

@@ -105,7 +105,7 @@ class AffineTransform(Transform):
         self.codomain = constraints.independent(constraints.real, self.event_dim)
 
     @property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> Any:
         """1 if the function increases, -1 if it decreases."""
         return (
             ops.sign(self.scale)
@@ -114,10 +114,12 @@ class AffineTransform(Transform):
         )
 
     def _call(self, x: Tensor) -> Tensor:
-        return self.loc + self.scale * x
+        y: Tensor = self.loc + self.scale * x
+        return y
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return (y - self.loc) / self.scale
+        x: Tensor = (y - self.loc) / self.scale
+        return x
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the logarithm of the absolute scale, for each sample."""
@@ -253,7 +255,7 @@ class ComposeTransform(Transform):
         self.codomain = self.parts[-1].codomain if self.parts else constraints.real
 
     @property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> Any:
         """1 if the function increases, -1 if it decreases."""
         sign: Any = 1
         for part in self.parts:
