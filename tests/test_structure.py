@@ -55,7 +55,7 @@ LAYERS = [
     "autograd fft linalg namespace_info onnx_shapes special serialization",
     "nn",
     "optim",
-    "amp data distributed distributions inspection onnx transforms",
+    "amp data distributed distributions inspection integration onnx transforms",
     "capture testing",
     "training",
     "__init__ einops numpy_counterparts numpy_protocol standard_2024_12",

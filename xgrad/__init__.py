@@ -90,6 +90,8 @@ if _typing.TYPE_CHECKING:
     from xgrad.diagnostics.memory import memory_held as memory_held
     from xgrad.inspection.graph import graph as graph
     from xgrad.inspection.profile import profile as profile
+    from xgrad.integration import odeint as odeint
+    from xgrad.integration import odeint_adjoint as odeint_adjoint
     from xgrad.namespace_info import __array_namespace_info__ as __array_namespace_info__
     from xgrad.ops.comparing import *
     from xgrad.ops.contractions import *
@@ -163,6 +165,7 @@ _FUNCTIONS = {
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "ops.triangle_indices": ("tril_indices", "triu_indices"),
     "backend.threads": ("get_num_threads", "set_num_threads"),
+    "integration": ("odeint", "odeint_adjoint"),
     "random": ("manual_seed",),
     "serialization": ("load", "save"),
     "transforms": (

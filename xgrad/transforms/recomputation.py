@@ -36,7 +36,7 @@ def recomputed(title: str, fn: OfTensors, tensors: list[Tensor]) -> Any:
         return call.result
     segment.device = call.outputs[0].device
     # Tensors without values represent the tensors that the function uses besides its arguments.
-    others = [from_placement(_blank(edge), edge.placement, edge) for edge in segment.edges]
+    others = [from_placement(blank_of(edge), edge.placement, edge) for edge in segment.edges]
     arrays = tuple([x._data for x in call.outputs])
     return rebuild(call.result, _checkpoint(*floating, *others, values=[arrays], segment=segment))
 
@@ -134,7 +134,7 @@ class _Checkpoint(Function):
 _checkpoint = _Checkpoint()
 
 
-def _blank(edge: Edge) -> Any:
+def blank_of(edge: Edge) -> Any:
     """Return an array of zeros, with an edge's shape and dtype, in the memory of one number."""
     with edge.placement.device.active():
         return run_array_code(
