@@ -12,6 +12,7 @@ import numpy as np
 
 import xgrad
 from xgrad import nn, optim
+from xgrad.distributions import Bernoulli, Normal, kl_divergence
 
 parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -27,6 +28,7 @@ train, test = [
     xgrad.asarray(split.images.reshape(-1, 64).astype(np.float32) / 16, device=options.device)
     for split in (digits.train, digits.test)
 ]
+prior = Normal(xgrad.zeros(CODE, device=options.device), 1.0)
 xgrad.manual_seed(0)
 encoder = nn.MLP([64, 128, 2 * CODE]).to(options.device)
 decoder = nn.MLP([CODE, 128, 64]).to(options.device)
@@ -36,17 +38,11 @@ optimizer = optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
 def loss(images):
     """Return the mean negative evidence lower bound of images."""
     codes = encoder(images)
-    mean, log_variance = codes[:, :CODE], codes[:, CODE:]
-    sampled = mean + xgrad.exp(log_variance / 2) * xgrad.random.randn(
-        mean.shape, device=options.device
-    )
-    logits = decoder(sampled)
-    pixels = (
-        nn.functional.binary_cross_entropy_with_logits(logits, images, reduction="sum")
-        / images.shape[0]
-    )
-    divergence = (mean**2 + xgrad.exp(log_variance) - 1 - log_variance) / 2
-    return pixels + divergence.sum(axis=1).mean()
+    posterior = Normal(codes[:, :CODE], xgrad.exp(codes[:, CODE:] / 2))
+    # gray pixels count as probabilities, which are no samples of the distribution
+    pixels = Bernoulli(logits=decoder(posterior.rsample()), validate_args=False)
+    divergence = kl_divergence(posterior, prior).sum(axis=1)
+    return (divergence - pixels.log_prob(images).sum(axis=1)).mean()
 
 
 @xgrad.capture
@@ -72,7 +68,7 @@ for i in range(options.steps):
         print(f"step {i + 1}: loss {float(value):.2f}, test loss {test_loss():.2f}")
 
 with xgrad.no_grad():
-    drawn = xgrad.sigmoid(decoder(xgrad.random.randn((40, CODE), device=options.device)))
+    drawn = xgrad.sigmoid(decoder(prior.sample((40,))))
 rows = drawn.cpu().numpy().reshape(5, 8, 8, 8).transpose(0, 2, 1, 3).reshape(40, 64)
 for line in rows[:8]:
     print("".join(" .:-=+*#%@"[min(9, int(10 * value))] for value in line))

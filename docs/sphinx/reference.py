@@ -27,6 +27,7 @@ PAGES = [
     ("xgrad", "Tensors", "core.tensor ops.tensor_conversion ops.dlpack"),
     ("xgrad", "Gradients", "core.modes diagnostics.lost_gradients core.function"),
     ("xgrad", "Transforms", "transforms"),
+    ("xgrad", "Differential equations", "integration"),
     ("xgrad", "Captured steps", "capture"),
     ("xgrad", "Graphs, profiles and memory", "inspection diagnostics.memory"),
     (
