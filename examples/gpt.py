@@ -3,7 +3,7 @@
 Each character attends to the characters before it. A block is attention and a network of two
 layers; both are added to their inputs, which are normalized first.
 
-    python examples/gpt.py [--steps 600] [--device cpu]
+    python examples/gpt.py [--steps 600] [--device cpu] [--plot gpt.png]
 """
 
 import argparse
@@ -24,6 +24,7 @@ parser = argparse.ArgumentParser(
 )
 parser.add_argument("--steps", type=int, default=600)
 parser.add_argument("--device", default="cpu")
+parser.add_argument("--plot", metavar="FILE", help="draw predicted characters, by Matplotlib")
 options = parser.parse_args()
 
 text = codecs.decode(this.s, "rot13")
@@ -86,3 +87,22 @@ for i in range(options.steps):
     if i % max(1, options.steps // 5) == 0 or i == options.steps - 1:
         print(f"step {i}: loss {float(loss):.3f}")
 print(write("Beautiful is", 200))
+
+if options.plot:
+    import matplotlib.pyplot as plt
+
+    start = text.index("Beautiful")
+    line = codes[start : start + LENGTH]
+    with xgrad.no_grad():
+        probabilities = nn.functional.softmax(gpt(line[None, :])[0, ...]).cpu().numpy()
+    shown = sorted({*text[start : start + LENGTH + 1]})
+    plt.figure(figsize=(8, 4.5))
+    plt.imshow(probabilities[:, [letters.index(letter) for letter in shown]].T, cmap="Blues")
+    following = [shown.index(letter) for letter in text[start + 1 : start + LENGTH + 1]]
+    plt.plot(following, "o", mec="tab:red", mfc="none")
+    plt.xticks(range(LENGTH), text[start : start + LENGTH].replace("\n", "↵"))
+    plt.yticks(range(len(shown)), [letter.replace("\n", "↵") for letter in shown])
+    plt.xlabel("character read")
+    plt.ylabel("next character")
+    plt.tight_layout()
+    plt.savefig(options.plot)
