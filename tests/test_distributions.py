@@ -413,11 +413,16 @@ def test_python_numbers_are_parameters_of_the_default_dtype() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_captured_step_draws_and_scores_as_an_eager_one(name: str) -> None:
+def test_captured_step_draws_and_scores_as_an_eager_one(name: str, capturing_device: str) -> None:
+    if capturing_device == "cuda" and name.startswith("Multivariate"):
+        pytest.skip("cuSOLVER cannot be part of a CUDA graph")
     kind, parameters, value = CASES[name]
-    tensors = {key: leaf64(x) if isinstance(x, np.ndarray) else x for key, x in parameters.items()}
+    tensors = {
+        key: leaf64(x, capturing_device) if isinstance(x, np.ndarray) else x
+        for key, x in parameters.items()
+    }
     leaves = [x for x in tensors.values() if isinstance(x, Tensor)]
-    scored = on("cpu", value)
+    scored = on(capturing_device, value)
 
     def step(scored: Tensor) -> tuple[Tensor, ...]:
         distribution = getattr(D, kind)(**tensors)
@@ -432,7 +437,7 @@ def test_captured_step_draws_and_scores_as_an_eager_one(name: str) -> None:
         xgrad.manual_seed(12)
         runs.append([x for _ in range(4) for x in function(scored)])
     for got, want in zip(*runs, strict=True):
-        assert host(got).tobytes() == host(want).tobytes()
+        close(got, host(want), 0 if capturing_device == "cpu" else 1e-11)
 
 
 def test_replay_checks_parameters_and_values_again() -> None:
