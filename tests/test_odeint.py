@@ -309,6 +309,54 @@ def test_fixed_steps_map_over_a_batch(device: str) -> None:
         xgrad.vmap(lambda y0: odeint(lambda t, y: -y, y0, [0.0, 1.0]))(x)
 
 
+def over_states(solve: Any, w: Tensor, x: Tensor, b: Tensor) -> Tensor:
+    return xgrad.vmap(lambda y: solve(lambda t, y: xgrad.tanh(w @ y), y, [0.0, 1.0]))(x)
+
+
+def over_arguments(solve: Any, w: Tensor, x: Tensor, b: Tensor) -> Tensor:
+    return xgrad.vmap(
+        lambda s: solve(lambda t, y, s: -s * xgrad.tanh(w @ y), x[0, ...], [0.0, 1.0], args=(s,))
+    )(b)
+
+
+def over_closures(solve: Any, w: Tensor, x: Tensor, b: Tensor) -> Tensor:
+    return xgrad.vmap(lambda s: solve(lambda t, y: -s * xgrad.tanh(w @ y), x[0, ...], [0.0, 1.0]))(
+        b
+    )
+
+
+def over_gradients(solve: Any, w: Tensor, x: Tensor, b: Tensor) -> Tensor:
+    def loss(y: Tensor) -> Tensor:
+        return (solve(lambda t, y: xgrad.tanh(w @ y), y, [0.0, 1.0]) ** 2).sum()
+
+    return xgrad.vmap(xgrad.grad(loss))(x)
+
+
+def of_jacobians(solve: Any, w: Tensor, x: Tensor, b: Tensor) -> Tensor:
+    def end(y: Tensor) -> Tensor:
+        return solve(lambda t, y: xgrad.tanh(w @ y), y, [0.0, 1.0])[1, ...]
+
+    return xgrad.jacobian(end)(x[0, ...]) + xgrad.jacfwd(end)(x[1, ...])
+
+
+@pytest.mark.parametrize(
+    "function", [over_states, over_arguments, over_closures, over_gradients, of_jacobians]
+)
+def test_adjoint_in_transforms_equals_the_direct_derivative(function: Any, device: str) -> None:
+    """Values, and gradients by a tensor from outside, with many steps of fixed size."""
+    w, x = leaf64(uniform(2, 2, low=-1, high=1), device), on(device, uniform(3, 2))
+    b, results = on(device, uniform(4)), []
+    for solver in (odeint, odeint_adjoint):
+
+        def solve(*args: Any, solver: Any = solver, **options: Any) -> Tensor:
+            return solver(*args, method="rk4", options={"steps": 10}, **options)
+
+        out = function(solve, w, x, b)
+        results.append([out, *grad((out**2).sum(), [w])])
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(host(got), host(want), rtol=1e-5, atol=1e-6)
+
+
 # Refusals
 
 

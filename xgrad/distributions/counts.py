@@ -299,8 +299,9 @@ class Geometric(_OfProbability):
     def _draw(self, sample_shape: Shape) -> Tensor:
         probs = self.probs.detach().astype(float64)
         drawn = probability_noise(self._full_shape(sample_shape), probs)
-        failure = ops.minimum(ops.log1p(-ops.minimum(probs, 1 - 2.0**-53)), -(2.0**-1022))
-        return ops.floor(ops.log(drawn) / failure).astype(self._given_value.dtype)
+        failure = ops.log1p(-ops.minimum(probs, 1 - 2.0**-53))
+        count = ops.floor(ops.log(drawn) / ops.minimum(failure, -(2.0**-1022)))
+        return ops.where(probs == 1, 0.0, count).astype(self._given_value.dtype)
 
     def log_prob(self, value: Any) -> Tensor:
         return self._weighted_logs(1.0, self._value(value, self._given_value))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from xgrad import ops
+from xgrad.backend.device import batching
 from xgrad.backend.recording import as_arrays
 from xgrad.core.engine import run_backward
 from xgrad.core.function import Function
@@ -77,7 +79,8 @@ def odeint_adjoint(
     The gradients are those of the exact solution, to the tolerance of both passes. They are defined
     with respect to `y0`, `t`, tensors in `args`, and all tensors that `f` uses in its first call,
     such as the parameters of a module: none need be listed. Second derivatives go through the steps
-    of the backward pass. `f` must compute the same when it is called again.
+    of the backward pass. `f` must compute the same when it is called again. In a `vmap`, transforms
+    around it record each step, so that memory is saved for those inside it alone.
 
     References
     ----------
@@ -100,7 +103,12 @@ def odeint_adjoint(
             "odeint_adjoint: expected real states, got complex ones: use odeint, or real and"
             " imaginary parts"
         )
-    with no_grad():
+    batch = batching.get()
+    if batch is not None:  # the solution may belong to the batch even if no argument does
+        lifted = [batch.lift(x) if x.device.level < batch.level else x for x in problem.states]
+        problem.states = lifted
+    # transforms around a vmap record each op, as for `checkpoint`
+    with no_grad() if batch is None else nullcontext():
         results = solve(problem, problem.slopes, problem.states, problem.times)
         arrays = stacked(results)
     if not is_grad_enabled():
