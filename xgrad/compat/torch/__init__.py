@@ -17,13 +17,7 @@ from xgrad import __version__ as _xgrad_version
 from xgrad.backend.device import Device as device
 from xgrad.compat.torch import (
     creation,
-    elementwise,
-    indexing,
     methods,
-    products,
-    reductions,
-    scans,
-    shapes,
 )
 from xgrad.compat.torch import random as random
 from xgrad.compat.torch.compiling import compile

@@ -147,9 +147,18 @@ def arange(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Any:
     )
     if end is None:
         start, end = 0, start
+    options = checked_options("arange", options)
+    dtype = options.get("dtype")
+    if dtype is not None and np.dtype(dtype).kind in "iu":  # PyTorch truncates the numbers first
+        count = math.ceil((end - start) / step)
+        start, end, step = int(start), int(end), int(step)
+        if np.dtype(dtype) != np.int64:
+            end = start + count * step
+        options["dtype"] = xgrad.int64
+        return xgrad.astype(xgrad.arange(start, end, step, **options), dtype, copy=False)
     if (end - start) * step < 0:
         raise RuntimeError(f"arange: expected a step from {start} towards {end}, got {step}")
-    return xgrad.arange(start, end, step, **checked_options("arange", options))
+    return xgrad.arange(start, end, step, **options)
 
 
 def range(start: float = 0, end: float = 0, step: float = 1, **options: Any) -> Any:
@@ -163,13 +172,25 @@ def range(start: float = 0, end: float = 0, step: float = 1, **options: Any) -> 
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Any:
     """Return evenly spaced numbers: see `xgrad.linspace`."""
     start, end = (x.item() if isinstance(x, xgrad.Tensor) else x for x in (start, end))
-    return xgrad.linspace(start, end, steps, **checked_options("linspace", options))
+    options = checked_options("linspace", options)
+    if (dtype := options.get("dtype")) is not None and np.dtype(dtype).kind in "iu":
+        options["dtype"] = xgrad.float64
+        spaced = xgrad.linspace(int(start), int(end), steps, **options)
+        return xgrad.astype(xgrad.trunc(spaced), dtype)
+    return xgrad.linspace(start, end, steps, **options)
 
 
 @torch_function
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Any:
     """Return numbers evenly spaced on a logarithmic scale: see `xgrad.linspace`."""
-    return xgrad.pow(base, linspace(start, end, steps, **options))
+    start, end = (x.item() if isinstance(x, xgrad.Tensor) else x for x in (start, end))
+    options = checked_options("logspace", options)
+    dtype = options.pop("dtype", None)
+    if dtype is not None and np.dtype(dtype).kind in "iu":
+        start, end = int(start), int(end)
+    working = xgrad.float64 if dtype is None or np.dtype(dtype).kind != "c" else dtype
+    powers = xgrad.pow(base, xgrad.linspace(start, end, steps, **{**options, "dtype": working}))
+    return xgrad.astype(powers, dtype or xgrad.get_default_dtype(), copy=False)
 
 
 @torch_function

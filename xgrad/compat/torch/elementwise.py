@@ -40,6 +40,12 @@ def binary(name: str, op: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
     return torch_function(function)
 
 
+def _of_bools(op: Callable[..., Any], instead: Callable[..., Any], *operands: Any) -> Any:
+    """Call a function, or another one in its place if the operands are bools, which stay bools."""
+    bools = all(x is True or x is False or getattr(x, "dtype", None) == "bool" for x in operands)
+    return (instead if bools else op)(*operands)
+
+
 #: Functions of one tensor, by PyTorch's names.
 UNARY: dict[str, Callable[..., Any]] = {
     "abs": xgrad.abs,
@@ -74,7 +80,7 @@ UNARY: dict[str, Callable[..., Any]] = {
     "negative": xgrad.negative,
     "reciprocal": xgrad.reciprocal,
     "relu": xgrad.relu,
-    "sgn": xgrad.sign,
+    "sgn": lambda x: x if x.dtype.kind == "b" else xgrad.sign(x),
     "sigmoid": xgrad.sigmoid,
     "signbit": xgrad.signbit,
     "sin": xgrad.sin,
@@ -120,8 +126,8 @@ BINARY: dict[str, Callable[..., Any]] = {
     "logical_or": xgrad.logical_or,
     "logical_xor": xgrad.logical_xor,
     "lt": xgrad.less,
-    "maximum": xgrad.maximum,
-    "minimum": xgrad.minimum,
+    "maximum": lambda x1, x2: _of_bools(xgrad.maximum, xgrad.logical_or, x1, x2),
+    "minimum": lambda x1, x2: _of_bools(xgrad.minimum, xgrad.logical_and, x1, x2),
     "mul": xgrad.multiply,
     "ne": xgrad.not_equal,
     "nextafter": xgrad.nextafter,
@@ -234,13 +240,13 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
 @torch_function
 def clamp_min(input: Tensor, min: Any) -> Any:
     """Return the elements, limited to at least `min`."""
-    return clamp(input, min=min)
+    return FUNCTIONS["maximum"](input, min)
 
 
 @torch_function
 def clamp_max(input: Tensor, max: Any) -> Any:
     """Return the elements, limited to at most `max`."""
-    return clamp(input, max=max)
+    return FUNCTIONS["minimum"](input, max)
 
 
 @torch_function

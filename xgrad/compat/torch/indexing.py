@@ -121,8 +121,6 @@ def as_value(x: Any, key: Any, value: Any) -> Any:
         value = xgrad.asarray(value, device=x.device)
     if value.dtype != x.dtype:
         value = xgrad.astype(value, x.dtype)
-    if value.device is not x.device and not value._data.shape:
-        value = xgrad.ops.to_device(value, x.device) if hasattr(xgrad.ops, "to_device") else value
     while value.ndim > x.ndim and value.shape[0] == 1:
         value = xgrad.squeeze(value, axis=0)
     return value
@@ -164,7 +162,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> An
         )
     )
     x, i = (
-        xgrad.broadcast_to(y, tuple([*shape[:axis], y.shape[axis], *shape[axis + 1 :]]))
+        xgrad.broadcast_to(y, (*shape[:axis], y.shape[axis], *shape[axis + 1 :]))
         for y in (input, indices)
     )
     return xgrad.take_along_axis(x, i, axis=axis)
@@ -233,26 +231,46 @@ def argwhere(input: Tensor) -> Any:
     return nonzero(input)
 
 
+def _at_rows(
+    name: str, input: Any, dim: int, index: Any, function: Callable[[Any, Any], Any]
+) -> Any:
+    """Call a function with a tensor and the key of indices of one of its axes.
+
+    A tensor without axes counts as one with an axis, as in PyTorch.
+    """
+    x = input if input.ndim else xgrad.reshape(input, (1,))
+    key = (slice(None),) * front_axis(name, x, dim, "dim")
+    out = function(x, (*key, xgrad.reshape(index, (-1,))))
+    return out if input.ndim else xgrad.reshape(out, ())
+
+
+def _cast_number(x: Any, number: Any) -> Any:
+    """Return a factor as PyTorch casts it for a tensor of integers or bools."""
+    return int(number) if x.dtype.kind in "iub" else number
+
+
 @torch_function
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """Return the tensor with rows added at indices of an axis: see `xgrad.ops.index_add`."""
-    key = (slice(None),) * front_axis("index_add", input, dim, "dim")
-    added = source if alpha == 1 else alpha * source
-    return xgrad.ops.index_add(input, (*key, index), added)
+    added = source if alpha == 1 else _cast_number(source, alpha) * source
+    return _at_rows(
+        "index_add", input, dim, index, lambda x, key: xgrad.ops.index_add(x, key, added)
+    )
 
 
 @torch_function
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """Return the tensor with rows replaced at indices of an axis: see `xgrad.ops.setitem`."""
-    key = (slice(None),) * front_axis("index_copy", input, dim, "dim")
-    return xgrad.ops.setitem(input, (*key, index), source)
+    return _at_rows(
+        "index_copy", input, dim, index, lambda x, key: xgrad.ops.setitem(x, key, source)
+    )
 
 
 @torch_function
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """Return the tensor with a value at indices of an axis: see `xgrad.ops.setitem`."""
-    key = (slice(None),) * front_axis("index_fill", input, dim, "dim")
-    return xgrad.ops.setitem(input, (*key, index), as_value(input, key, value))
+    cast = as_value(input, ..., value)
+    return _at_rows("index_fill", input, dim, index, lambda x, key: xgrad.ops.setitem(x, key, cast))
 
 
 @torch_function

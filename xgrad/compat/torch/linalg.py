@@ -98,6 +98,9 @@ def cond(A: Tensor, p: Any = None) -> Any:
 @torch_function
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     """Return the solution of linear equations: see `xgrad.linalg.solve`."""
+    # PyTorch takes vectors for a stack of matrices where the standard takes one matrix
+    if B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1]):
+        return xgrad.squeeze(xlinalg.solve(A, xgrad.expand_dims(B, axis=-1)), axis=-1)
     if left:
         return xlinalg.solve(A, B)
     transposed = xlinalg.solve(xgrad.matrix_transpose(A), xgrad.matrix_transpose(B))
@@ -170,13 +173,15 @@ def eigvals(A: Tensor) -> Any:
 
 
 @torch_function
-def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+def pinv(
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Any:
     """Return the pseudoinverse: see `xgrad.linalg.pinv`."""
     if atol is not None or hermitian:
         raise NotImplementedError(
             "linalg.pinv: atol= and hermitian= are not available in xgrad.compat.torch: use rtol="
         )
-    return xlinalg.pinv(A, rtol=rtol)
+    return xlinalg.pinv(A, rtol=rcond if rtol is None else rtol)
 
 
 @torch_function
@@ -195,12 +200,7 @@ def matrix_rank(
 @torch_function
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """Return the solution of least squares: see `xgrad.linalg.lstsq`."""
-    if rcond is not None:
-        raise NotImplementedError("linalg.lstsq: rcond= is not available in xgrad.compat.torch")
-    found = xlinalg.lstsq(A, B)
-    solution = found[0] if isinstance(found, tuple) else found
-    empty = xgrad.zeros((0,), dtype=A.dtype, device=A.device)
-    return return_types.LeastSquares(solution, empty, empty, empty)
+    return return_types.Solution(xlinalg.lstsq(A, B, rcond=rcond).solution)
 
 
 @torch_function

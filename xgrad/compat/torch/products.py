@@ -84,6 +84,12 @@ def outer(input: Tensor, vec2: Tensor) -> Any:
 
 
 def _scaled_sum(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    if product.dtype.kind in "iub":  # PyTorch truncates the factors
+        beta, alpha = int(beta), int(alpha)
+    if product.dtype.kind == "b":
+        beta, alpha = int(bool(beta)), int(bool(alpha))
+        product = product if alpha else xgrad.zeros_like(product)
+        return xgrad.logical_or(input, product) if beta else product
     product = product if alpha == 1 else alpha * product
     if beta == 0:  # NaNs of the input do not count
         return xgrad.broadcast_to(product, tuple(product.shape)) + xgrad.zeros_like(product)
@@ -114,10 +120,14 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     return _scaled_sum(input, bmm(batch1, batch2), beta, alpha)
 
 
+def _summed(x: Any) -> Any:
+    return xgrad.sum(x, axis=0, dtype=x.dtype)
+
+
 @torch_function
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
-    return _scaled_sum(input, xgrad.sum(bmm(batch1, batch2), axis=0), beta, alpha)
+    return _scaled_sum(input, _summed(bmm(batch1, batch2)), beta, alpha)
 
 
 @torch_function
@@ -152,7 +162,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Any:
 @torch_function
 def trace(input: Tensor) -> Any:
     """Return the sum of the diagonal of a matrix: see `xgrad.linalg.trace`."""
-    return xlinalg.trace(_of_axes("trace", input, 2))
+    x = _of_axes("trace", input, 2)
+    return xlinalg.trace(xgrad.astype(x, xgrad.int64) if x.dtype.kind in "bui" else x)
 
 
 @torch_function

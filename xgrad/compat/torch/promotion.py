@@ -1,9 +1,9 @@
 """PyTorch's promotion: the dtype of an operation on operands of several dtypes.
 
-The kinds of dtypes are bools, integers, floats and complex numbers. Tensors with axes decide, unless
-tensors without axes are of a higher kind; Python numbers decide only if they are of a higher kind
-than all tensors. xgrad's own rule differs for tensors without axes, which promote there as others
-do. Operands are cast to the common dtype before a function of xgrad gets them.
+The kinds of dtypes are bools, integers, floats and complex numbers. Tensors with axes decide,
+unless tensors without axes are of a higher kind; Python numbers decide only if they are of a higher
+kind than all tensors. xgrad's own rule differs for tensors without axes, which promote there as
+others do. Operands are cast to the common dtype before a function of xgrad gets them.
 """
 
 from __future__ import annotations

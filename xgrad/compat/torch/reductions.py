@@ -7,6 +7,7 @@ from typing import Any
 
 import xgrad
 from xgrad import linalg as xlinalg
+from xgrad.compat.torch import elementwise
 from xgrad.compat.torch.promotion import as_operands
 from xgrad.compat.torch.return_types import MinAndMax, ValuesAndIndices
 from xgrad.compat.torch.tensor import Tensor, torch_function
@@ -118,7 +119,7 @@ def _extremum(
 ) -> Callable[..., Any]:
     def function(input: Tensor, dim: Any = None, keepdim: bool = False, **other: Any) -> Any:
         if isinstance(dim, xgrad.Tensor) or "other" in other:
-            return pair(*as_operands(input, other.get("other", dim)))
+            return pair(input, other.get("other", dim))
         if other:
             raise TypeError(f"{name}: unknown arguments {sorted(other)}")
         if dim is None:
@@ -146,8 +147,8 @@ def at_index(x: Any, indices: Any, dim: int, keepdim: bool) -> ValuesAndIndices:
 
 
 #: ``max(input)``, ``max(input, dim, keepdim=False)`` with indices, and ``max(input, other)``.
-max = _extremum("max", xgrad.max, xgrad.argmax, xgrad.maximum)
-min = _extremum("min", xgrad.min, xgrad.argmin, xgrad.minimum)
+max = _extremum("max", xgrad.max, xgrad.argmax, elementwise.FUNCTIONS["maximum"])
+min = _extremum("min", xgrad.min, xgrad.argmin, elementwise.FUNCTIONS["minimum"])
 
 
 @torch_function

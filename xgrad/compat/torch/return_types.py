@@ -56,10 +56,7 @@ class SignAndLogarithm(NamedTuple):
     logabsdet: Any
 
 
-class LeastSquares(NamedTuple):
-    """The result of ``linalg.lstsq``."""
+class Solution(NamedTuple):
+    """The result of ``linalg.lstsq``, without the residuals, ranks and singular values."""
 
     solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any

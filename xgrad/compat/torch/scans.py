@@ -15,6 +15,10 @@ def _along(x: Any, function: Callable[[Any], Any]) -> Any:
     return function(x) if x.ndim else xgrad.reshape(function(xgrad.reshape(x, (1,))), ())
 
 
+def _zero_index(x: Any) -> Any:
+    return xgrad.zeros((), dtype=xgrad.int64, device=x.device)
+
+
 @torch_function
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Return the sums so far along an axis: see `xgrad.cumulative_sum`."""
@@ -43,7 +47,7 @@ def sort(
 ) -> ValuesAndIndices:
     """Return the elements sorted along an axis, and their indices: see `xgrad.argsort`."""
     if not input.ndim:
-        return ValuesAndIndices(xgrad.asarray(input, copy=True), xgrad.zeros((), dtype="int64"))
+        return ValuesAndIndices(xgrad.asarray(input, copy=True), _zero_index(input))
     indices = xgrad.argsort(input, axis=dim, descending=descending)
     return ValuesAndIndices(xgrad.take_along_axis(input, indices, axis=dim), indices)
 
@@ -65,13 +69,16 @@ def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> ValuesAndIndices:
     """Return the largest or smallest elements along an axis: see `xgrad.topk`."""
-    values, indices = xgrad.topk(input, k, axis=dim, largest=largest)
-    return ValuesAndIndices(values, indices)
+    if not input.ndim:
+        return ValuesAndIndices(xgrad.asarray(input, copy=True), _zero_index(input))
+    return ValuesAndIndices(*xgrad.topk(input, k, axis=dim, largest=largest))
 
 
 @torch_function
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
     """Return the k-th smallest element along an axis, and its index: see `xgrad.topk`."""
+    if not input.ndim:
+        return ValuesAndIndices(xgrad.asarray(input, copy=True), _zero_index(input))
     values, indices = xgrad.topk(input, k, axis=dim, largest=False)
     last = xgrad.asarray([k - 1], device=input.device)
     values, indices = (xgrad.take(x, last, axis=dim) for x in (values, indices))
@@ -119,8 +126,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
 def _running(name: str, op: Callable[..., Any], compare: Callable[..., Any]) -> Callable[..., Any]:
     def function(input: Tensor, dim: int) -> ValuesAndIndices:
         if not input.ndim:
-            zero = xgrad.zeros((), dtype=xgrad.int64, device=input.device)
-            return ValuesAndIndices(xgrad.asarray(input, copy=True), zero)
+            return ValuesAndIndices(xgrad.asarray(input, copy=True), _zero_index(input))
         plain = input.detach()
         values = op(plain, axis=dim)
         # the last index so far at which an element equals the extremum

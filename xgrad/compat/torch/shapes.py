@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import xgrad
@@ -20,10 +21,29 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     return tuple([n if type(n) is int else n.__index__() for n in sizes])
 
 
-@torch_function
-def reshape(input: Tensor, *shape: Any) -> Any:
+def takes_sizes(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator of functions of a tensor and one tuple, which callers may give as numbers.
+
+    `name` is the keyword of the tuple: ``x.permute(1, 0)``, ``x.permute((1, 0))`` and
+    ``x.permute(dims=(1, 0))`` are equal.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(input: Tensor, *sizes: Any, **options: Any) -> Any:
+            if name in options:
+                sizes = (options.pop(name),)
+            return function(input, sizes_of(sizes), **options)
+
+        return torch_function(call)
+
+    return decorate
+
+
+@takes_sizes("shape")
+def reshape(input: Tensor, shape: tuple[int, ...]) -> Any:
     """Return the same elements in another shape, a view if possible: see `xgrad.reshape`."""
-    return xgrad.reshape(input, sizes_of(shape))
+    return xgrad.reshape(input, shape)
 
 
 @torch_function
@@ -56,10 +76,10 @@ def ravel(input: Tensor) -> Any:
     return torch_methods.ravel(input)
 
 
-@torch_function
-def permute(input: Tensor, *dims: Any) -> Any:
+@takes_sizes("dims")
+def permute(input: Tensor, dims: tuple[int, ...]) -> Any:
     """Return a view with the axes in another order: see `xgrad.permute_dims`."""
-    return xgrad.permute_dims(input, sizes_of(dims))
+    return xgrad.permute_dims(input, dims)
 
 
 @torch_function
@@ -105,10 +125,10 @@ def unsqueeze(input: Tensor, dim: int) -> Any:
     return xgrad.expand_dims(input, axis=dim)
 
 
-@torch_function
-def expand(input: Tensor, *sizes: Any) -> Any:
+@takes_sizes("size")
+def expand(input: Tensor, size: tuple[int, ...]) -> Any:
     """Return a view broadcast to a shape, in which -1 keeps a length: see `xgrad.broadcast_to`."""
-    return torch_methods.expand(input, sizes_of(sizes))
+    return torch_methods.expand(input, size)
 
 
 @torch_function
@@ -131,22 +151,20 @@ def broadcast_tensors(*tensors: Any) -> Any:
     return tuple([xgrad.broadcast_to(x, shape) for x in tensors])
 
 
-@torch_function
-def repeat(input: Tensor, *sizes: Any) -> Any:
+@takes_sizes("repeats")
+def repeat(input: Tensor, repeats: tuple[int, ...]) -> Any:
     """Return the tensor repeated along its axes: see `xgrad.tile`."""
-    repetitions = sizes_of(sizes)
-    if len(repetitions) < input.ndim:
+    if len(repeats) < input.ndim:
         raise RuntimeError(
-            f"repeat: expected a number for each axis of shape {tuple(input.shape)}, got"
-            f" {repetitions}"
+            f"repeat: expected a number for each axis of shape {tuple(input.shape)}, got {repeats}"
         )
-    return xgrad.tile(input, repetitions)
+    return xgrad.tile(input, repeats)
 
 
-@torch_function
-def tile(input: Tensor, *dims: Any) -> Any:
+@takes_sizes("dims")
+def tile(input: Tensor, dims: tuple[int, ...]) -> Any:
     """Return the tensor repeated along its axes: see `xgrad.tile`."""
-    return xgrad.tile(input, sizes_of(dims))
+    return xgrad.tile(input, dims)
 
 
 @torch_function
@@ -255,10 +273,10 @@ def select(input: Tensor, dim: int, index: int) -> Any:
     return getitem(input, (*(slice(None),) * axis, index, ...))
 
 
-@torch_function
-def flip(input: Tensor, *dims: Any) -> Any:
+@takes_sizes("dims")
+def flip(input: Tensor, dims: tuple[int, ...]) -> Any:
     """Return a copy with the elements along axes in reverse order: see `xgrad.flip`."""
-    return xgrad.asarray(xgrad.flip(input, axis=sizes_of(dims)), copy=True)
+    return xgrad.asarray(xgrad.flip(input, axis=dims) if input.ndim else input, copy=True)
 
 
 @torch_function
