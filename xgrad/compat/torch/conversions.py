@@ -11,6 +11,8 @@ import xgrad
 from xgrad.compat.torch.shape import Size
 from xgrad.compat.torch.tensor import Tensor, as_torch
 from xgrad.core.dtypes import standard
+from xgrad.core.methods import named
+from xgrad.core.views import layout
 from xgrad.ops import torch_methods
 from xgrad.ops.methods import to as xgrad_to
 
@@ -36,7 +38,7 @@ def is_dtype(x: Any) -> bool:
 
 
 def to(
-    self: Tensor,
+    self: xgrad.Tensor,
     *target: Any,
     device: Any = None,
     dtype: Any = None,
@@ -60,7 +62,7 @@ def to(
     return as_torch(moved)
 
 
-def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def as_type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Return the name of the type, such as 'torch.FloatTensor', or this tensor in a dtype."""
     if dtype is None:
         place = "" if self.device.type == "cpu" else f"{self.device.type}."
@@ -72,7 +74,7 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
             raise ValueError(f"type: expected a name such as 'torch.FloatTensor', got {dtype!r}")
         return to(self, place or "cpu", dtype=standard(known[name]))
     if callable(dtype) and not is_dtype(dtype):  # FloatTensor
-        return type(self, f"torch.{dtype.__name__}")
+        return as_type(self, f"torch.{dtype.__name__}")
     return to(self, dtype=dtype)
 
 
@@ -181,7 +183,7 @@ def get_device(self: Tensor) -> int:
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Return the steps in memory between elements, counted in elements."""
-    array = torch_methods.layout(self)
+    array = layout(self)
     strides = tuple([step // array.itemsize for step in array.strides])
     return strides if dim is None else strides[dim]
 
@@ -238,10 +240,10 @@ METHODS: dict[str, Any] = {
     for function in (
         astype, backward, clone, contiguous, cpu, cuda, detach, detach_, dim, element_size,
         get_device, is_contiguous, is_pinned, is_same_size, is_set_to, nelement, new, new_tensor,
-        numpy, pin_memory, register_hook, share_memory_, stride, to, to_device, type, type_as,
+        numpy, pin_memory, register_hook, share_memory_, stride, to, to_device, type_as,
     )
 }  # fmt: skip
-METHODS |= {"ndimension": dim}
+METHODS |= {"ndimension": dim, "type": named(as_type, "type")}
 METHODS |= {
     name: _cast(name, dtype)
     for name, dtype in {

@@ -11,23 +11,23 @@ import numpy as np
 import xgrad
 from xgrad.compat.torch.promotion import is_number
 from xgrad.compat.torch.shapes import sizes_of
-from xgrad.compat.torch.tensor import Tensor, as_torch, torch_function
+from xgrad.compat.torch.tensor import as_torch, torch_function
+from xgrad.core.tensor import Tensor
 
 
 def checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a function that makes a tensor, without those that need no action."""
-    for option, accepted in (
-        ("layout", lambda value: "strided" in str(value)),
-        ("memory_format", lambda value: True),
-        ("pin_memory", lambda value: True),
-        ("names", lambda value: False),
-    ):
-        if option in options:
-            value = options.pop(option)
-            if value is not None and not accepted(value):
-                raise NotImplementedError(
-                    f"{name}: {option}={value} is not available in xgrad.compat.torch"
-                )
+    """Return the options of a function that makes a tensor, without those that need no action.
+
+    These are the memory format and pinned memory; another layout, and names of axes, are refused.
+    """
+    for option in ("memory_format", "pin_memory"):
+        options.pop(option, None)
+    layout, names = options.pop("layout", None), options.pop("names", None)
+    if layout not in (None, "torch.strided") or names is not None:
+        raise NotImplementedError(
+            f"{name}: layouts other than torch.strided, and names=, are not available in"
+            " xgrad.compat.torch"
+        )
     return options
 
 
@@ -218,7 +218,8 @@ def _triangle(name: str, op: Callable[..., Any]) -> Callable[..., Any]:
         options = checked_options(name, options)
         dtype = options.pop("dtype", None) or xgrad.int64
         mask = op(xgrad.ones((row, col), dtype=xgrad.int64, **options), k=offset)
-        return xgrad.astype(xgrad.stack(xgrad.nonzero(mask)), dtype, copy=False)
+        found: Any = xgrad.nonzero(mask)
+        return xgrad.astype(xgrad.stack(found), dtype, copy=False)
 
     function.__name__ = function.__qualname__ = name
     return torch_function(function)

@@ -8,7 +8,8 @@ from typing import Any
 import xgrad
 from xgrad import special as xspecial
 from xgrad.compat.torch.promotion import as_operands, result_type
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 
 def as_tensor_argument(name: str, x: Any) -> Any:
@@ -44,6 +45,11 @@ def _of_bools(op: Callable[..., Any], instead: Callable[..., Any], *operands: An
     """Call a function, or another one in its place if the operands are bools, which stay bools."""
     bools = all(x is True or x is False or getattr(x, "dtype", None) == "bool" for x in operands)
     return (instead if bools else op)(*operands)
+
+
+def power(x1: Any, x2: Any) -> Any:
+    """Return ``x1 ** x2``, of bools alone as bools: see `xgrad.pow`."""
+    return _of_bools(xgrad.pow, lambda x, y: xgrad.logical_or(x, xgrad.logical_not(y)), x1, x2)
 
 
 #: Functions of one tensor, by PyTorch's names.
@@ -131,7 +137,7 @@ BINARY: dict[str, Callable[..., Any]] = {
     "mul": xgrad.multiply,
     "ne": xgrad.not_equal,
     "nextafter": xgrad.nextafter,
-    "pow": xgrad.pow,
+    "pow": power,
     "remainder": xgrad.remainder,
     "true_divide": xgrad.divide,
     "xlogy": xspecial.xlogy,

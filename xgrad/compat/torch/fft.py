@@ -8,7 +8,8 @@ from typing import Any
 import xgrad
 from xgrad import fft as xfft
 from xgrad.compat.torch.creation import checked_options
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",

@@ -9,8 +9,9 @@ import numpy as np
 
 import xgrad
 from xgrad.compat.torch.promotion import as_operands, is_number, result_type
-from xgrad.compat.torch.tensor import Tensor, as_torch, torch_function
+from xgrad.compat.torch.tensor import as_torch, torch_function
 from xgrad.core.arguments import front_axis
+from xgrad.core.tensor import Tensor
 from xgrad.ops import indexing, torch_methods, writing
 
 
@@ -97,7 +98,7 @@ def __getitem__(self: Tensor, key: Any) -> Tensor:
     if kind is not slice:
         key, rest = split_key(self.ndim, as_key(key))
         if rest is not None:
-            self, key = indexing.getitem(self, key), rest
+            self, key = as_torch(indexing.getitem(self, key)), rest
     return as_torch(indexing.getitem(self, key))  # type: ignore[no-any-return]
 
 
@@ -105,7 +106,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     key, rest = split_key(self.ndim, as_key(key))
     if rest is not None:
         integers = tuple([part if isinstance(part, slice) else int(part) for part in key])
-        self, key = indexing.getitem(self, integers), rest
+        self, key = as_torch(indexing.getitem(self, integers)), rest
     writing.write(self, key, as_value(self, key, value))
 
 
@@ -121,8 +122,10 @@ def as_value(x: Any, key: Any, value: Any) -> Any:
         value = xgrad.asarray(value, device=x.device)
     if value.dtype != x.dtype:
         value = xgrad.astype(value, x.dtype)
-    while value.ndim > x.ndim and value.shape[0] == 1:
-        value = xgrad.squeeze(value, axis=0)
+    if value.ndim > 1 and value.shape[0] == 1:
+        ndim = indexing.getitem(x._without_history(), key).ndim
+        while value.ndim > ndim and value.shape[0] == 1:
+            value = xgrad.squeeze(value, axis=0)
     return value
 
 
@@ -221,7 +224,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         if as_tuple:
             return xgrad.nonzero(xgrad.reshape(input, (1,)))
         return xgrad.zeros((int(bool(input)), 0), dtype=xgrad.int64, device=input.device)
-    found = xgrad.nonzero(input)
+    found: Any = xgrad.nonzero(input)
     return found if as_tuple else xgrad.stack(found, axis=1)
 
 
@@ -288,7 +291,7 @@ def searchsorted(
         raise NotImplementedError(
             "searchsorted: sequences with several axes are not available in xgrad.compat.torch"
         )
-    chosen = side or ("right" if right else "left")
+    chosen: Any = side or ("right" if right else "left")
     found = xgrad.searchsorted(sorted_sequence, values, side=chosen, sorter=sorter)
     return xgrad.astype(found, xgrad.int32) if out_int32 else found
 

@@ -10,7 +10,8 @@ import xgrad
 from xgrad import linalg as xlinalg
 from xgrad.compat.torch import products, return_types, shapes
 from xgrad.compat.torch.reductions import axis_of
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 __all__ = [
     "LinAlgError",
@@ -125,7 +126,7 @@ def solve_triangular(
 
 
 @torch_function
-def qr(A: Tensor, mode: str = "reduced") -> Any:
+def qr(A: Tensor, mode: Any = "reduced") -> Any:
     """Return the factors Q and R: see `xgrad.linalg.qr`."""
     return return_types.QR(*xlinalg.qr(A, mode=mode))
 

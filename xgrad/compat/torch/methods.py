@@ -61,7 +61,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "truediv": xgrad.divide,
     "floordiv": xgrad.floor_divide,
     "mod": xgrad.remainder,
-    "pow": xgrad.pow,
+    "pow": elementwise.power,
     "and": xgrad.bitwise_and,
     "or": xgrad.bitwise_or,
     "xor": xgrad.bitwise_xor,

@@ -8,7 +8,8 @@ from typing import Any
 import xgrad
 from xgrad import linalg as xlinalg
 from xgrad.compat.torch.return_types import QR, SignAndLogarithm, SVDWithV
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 
 def _of_axes(name: str, x: Any, ndim: int) -> Any:
@@ -141,7 +142,7 @@ def einsum(equation: str, *operands: Any) -> Any:
 @torch_function
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """Return the sums of products along axes of two tensors: see `xgrad.tensordot`."""
-    axes = dims if isinstance(dims, int) else tuple(tuple(axis) for axis in dims)
+    axes: Any = dims if isinstance(dims, int) else tuple(tuple(axis) for axis in dims)
     return xgrad.tensordot(a, b, axes=axes)
 
 

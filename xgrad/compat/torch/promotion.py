@@ -65,7 +65,9 @@ def is_number(x: Any) -> bool:
 
 def result_type(*operands: Any) -> np.dtype:
     """Return the dtype of an operation on tensors and numbers."""
-    with_axes, without_axes, numbers = [], [], []
+    with_axes: list[np.dtype] = []
+    without_axes: list[np.dtype] = []
+    numbers: list[np.dtype] = []
     for x in operands:
         if isinstance(x, xgrad.Tensor):
             (with_axes if x._data.shape else without_axes).append(x.dtype)

@@ -9,7 +9,8 @@ import xgrad
 from xgrad import random as xrandom
 from xgrad.compat.torch.creation import checked_options
 from xgrad.compat.torch.shapes import sizes_of
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 
 class Generator(xrandom.Generator):

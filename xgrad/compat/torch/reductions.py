@@ -10,7 +10,8 @@ from xgrad import linalg as xlinalg
 from xgrad.compat.torch import elementwise
 from xgrad.compat.torch.promotion import as_operands
 from xgrad.compat.torch.return_types import MinAndMax, ValuesAndIndices
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 Dim = int | tuple[int, ...] | list[int] | None
 

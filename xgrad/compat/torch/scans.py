@@ -7,7 +7,8 @@ from typing import Any
 
 import xgrad
 from xgrad.compat.torch.return_types import ValuesAndIndices
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 
 def _along(x: Any, function: Callable[[Any], Any]) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 
 import xgrad
 from xgrad.compat.torch.promotion import in_common_dtype
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
 from xgrad.core.arguments import front_axis
+from xgrad.core.tensor import Tensor
 from xgrad.ops import torch_methods, writing
 from xgrad.ops.methods import __getitem__ as getitem
 
@@ -143,10 +144,16 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Any:
     return torch_methods.expand(input, sizes_of((size,)))
 
 
+def _unpacked(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return tensors that are given one by one or as one sequence."""
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    return tuple(given)
+
+
 @torch_function
 def broadcast_tensors(*tensors: Any) -> Any:
     """Return tensors broadcast against each other: see `xgrad.broadcast_arrays`."""
-    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    tensors = _unpacked(tensors)
     shape = xgrad.broadcast_shapes(*[tuple(x.shape) for x in tensors])
     return tuple([xgrad.broadcast_to(x, shape) for x in tensors])
 
@@ -314,7 +321,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
 @torch_function
 def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
     """Return the grids of coordinates, as views: see `xgrad.meshgrid`."""
-    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    tensors = _unpacked(tensors)
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f"meshgrid: expected indexing of 'ij' or 'xy', got {indexing!r}")
     order = list(range(len(tensors)))

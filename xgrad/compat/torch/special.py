@@ -8,7 +8,8 @@ import xgrad
 from xgrad import special as xspecial
 from xgrad.compat.torch import elementwise, reductions
 from xgrad.compat.torch.elementwise import binary, unary
-from xgrad.compat.torch.tensor import Tensor, torch_function
+from xgrad.compat.torch.tensor import torch_function
+from xgrad.core.tensor import Tensor
 
 _UNARY = {
     "bessel_j0": xspecial.j0,

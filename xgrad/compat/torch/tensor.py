@@ -50,21 +50,21 @@ class Tensor(xgrad.Tensor):
         return Size(self._data.shape)
 
     @property
-    def size(self) -> ElementCount:  # type: ignore[override]
+    def size(self) -> ElementCount:
         """The number of elements, as in xgrad; called, PyTorch's ``size()`` and ``size(dim)``."""
         return ElementCount(self._data.shape)
 
     @property
-    def grad(self) -> Tensor | None:
+    def grad(self) -> xgrad.Tensor | None:
         """The gradient of this leaf, None before the first backward pass."""
         return as_torch(xgrad.Tensor.grad.fget(self))  # type: ignore[attr-defined, no-any-return]
 
     @grad.setter
-    def grad(self, value: Tensor | None) -> None:
+    def grad(self, value: xgrad.Tensor | None) -> None:
         xgrad.Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
 
     @property
-    def data(self) -> Tensor:
+    def data(self) -> xgrad.Tensor:
         """A view of the values without history."""
         return as_torch(xgrad.Tensor.data.fget(self))  # type: ignore[attr-defined, no-any-return]
 
