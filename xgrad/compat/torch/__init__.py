@@ -18,6 +18,7 @@ from xgrad.backend.device import Device as device
 from xgrad.compat.torch import (
     creation,
     methods,
+    miscellaneous,
 )
 from xgrad.compat.torch import random as random
 from xgrad.compat.torch.compiling import compile
@@ -84,6 +85,17 @@ FUNCTIONS: dict[str, _Any] = {
     **methods.FUNCTIONS,
     **creation.FUNCTIONS,
     **random.FUNCTIONS,
+    **miscellaneous.FUNCTIONS,
+}
+#: Methods in place that are functions, too.
+FUNCTIONS |= {
+    name: methods.METHODS[name]
+    for name in (
+        "abs_ acos_ asin_ atan_ ceil_ clamp_ clamp_max_ clamp_min_ cos_ cosh_ detach_ erf_ erfc_"
+        " exp2_ exp_ expm1_ fill_ floor_ frac_ index_put_ log10_ log1p_ log2_ log_ logit_ neg_"
+        " reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_"
+        " trunc_ xlogy_ zero_"
+    ).split()
 }
 globals().update(FUNCTIONS)
 __all__ += sorted(FUNCTIONS)
@@ -103,8 +115,11 @@ strided, contiguous_format, preserve_format, channels_last = (
 newaxis = None
 
 _MODULES = frozenset(
-    "amp autograd backends cuda distributions fft func linalg nn optim special utils".split()
+    "accelerator amp autograd backends cuda distributions fft func linalg nn optim special"
+    " utils".split()
 )
+#: Names of the namespace that are loaded with a module.
+_FROM_MODULES = {"GradScaler": "amp", "autocast": "amp", "vmap": "func"}
 
 
 def is_storage(obj: _Any) -> _Any:
@@ -120,6 +135,8 @@ def typename(obj: _Any) -> str:
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _FROM_MODULES:
+        return getattr(_import_module(f"{__name__}.{_FROM_MODULES[name]}"), name)
     if name in _MODULES:
         try:
             return _import_module(f"{__name__}.{name}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import xgrad
-from xgrad.compat.torch.promotion import is_number
+from xgrad.compat.torch.promotion import is_number, result_type
 from xgrad.compat.torch.shapes import sizes_of
 from xgrad.compat.torch.tensor import as_torch, torch_function
 from xgrad.core.tensor import Tensor
@@ -68,8 +68,22 @@ def tensor(
     pin_memory: bool = False,
 ) -> Any:
     """Return a new tensor with a copy of values: see `xgrad.Tensor`."""
+    dtype = _dtype_of_numpy(data) if dtype is None else dtype
     made = xgrad.asarray(_detached(data), dtype=dtype, device=device, copy=True)
     return as_torch(made).requires_grad_(requires_grad)
+
+
+def _dtype_of_numpy(data: Any) -> Any:
+    """Return the dtype of NumPy's numbers and arrays in a list; None for Python's numbers."""
+    while isinstance(data, (list, tuple)) and data and isinstance(data[0], (list, tuple)):
+        data = data[0]
+    if isinstance(data, (list, tuple)):
+        kinds = set(map(type, data))
+        if any(issubclass(kind, (np.generic, np.ndarray)) for kind in kinds):
+            return result_type(
+                *[xgrad.zeros((1,), dtype=x.dtype) if hasattr(x, "dtype") else x for x in data]
+            )
+    return None
 
 
 def _detached(data: Any) -> Any:
@@ -88,6 +102,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     An array of NumPy is copied, where PyTorch shares its memory.
     """
     copy = True if isinstance(data, np.ndarray) else None
+    dtype = _dtype_of_numpy(data) if dtype is None else dtype
     return as_torch(xgrad.asarray(data, dtype=dtype, device=device, copy=copy))
 
 

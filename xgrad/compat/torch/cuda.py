@@ -31,7 +31,7 @@ manual_seed_all = manual_seed
 
 def device_count() -> int:
     """Return the number of GPUs that can be used: see `xgrad.devices`."""
-    return sum(xgrad.Device(name).type == "cuda" for name in xgrad.devices())
+    return sum(device.type == "cuda" for device in xgrad.devices())
 
 
 def is_available() -> bool:

@@ -16,6 +16,7 @@ from xgrad.compat.torch import (
     creation,
     elementwise,
     indexing,
+    miscellaneous,
     products,
     random,
     reductions,
@@ -23,9 +24,10 @@ from xgrad.compat.torch import (
     shapes,
 )
 from xgrad.compat.torch.promotion import as_operands, is_number
-from xgrad.compat.torch.tensor import Tensor, as_torch
+from xgrad.compat.torch.tensor import Tensor, as_torch, torch_function
+from xgrad.compat.torch.unavailable import UNAVAILABLE_METHODS, Missing
 from xgrad.core.methods import define_methods
-from xgrad.ops import writing
+from xgrad.ops import torch_methods, writing
 
 
 def operator(name: str, op: Callable[[Any, Any], Any], reflected: bool = False) -> Any:
@@ -136,6 +138,16 @@ def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
     """Give the elements where `mask` is True a value, and return this tensor."""
     return writing.update(  # type: ignore[return-value]
         self, lambda x, _: indexing.masked_fill(as_torch(x), mask, value), ()
+    )
+
+
+def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """Give the elements at indices values, or add them with `accumulate`."""
+    key = tuple(indices)
+    if not accumulate:
+        return _assigned(self, values, key)
+    return writing.update(  # type: ignore[return-value]
+        self, lambda x, _: xgrad.ops.index_add(x, key, values), ()
     )
 
 
@@ -272,9 +284,10 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 
 #: Functions that are no methods in PyTorch.
 _NO_METHODS = set(
-    "addbmm_ atleast_1d atleast_2d atleast_3d broadcast_tensors cat chain_matmul column_stack"
+    "atleast_1d atleast_2d atleast_3d broadcast_tensors cat chain_matmul column_stack"
     " concat concatenate dstack einsum hstack meshgrid numel_ row_stack rsub scalar_tensor stack"
-    " std_mean tensordot var_mean vstack where polygamma".split()
+    " std_mean tensordot bucketize isin searchsorted view_as_complex view_as_real var_mean vstack"
+    " where polygamma".split()
 )
 #: Functions of the namespace that are methods, too, unless they are in `_NO_METHODS`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -298,8 +311,8 @@ _IN_PLACE = {
 }
 _NOT_IN_PLACE = {
     "allclose", "angle", "conj", "equal", "imag", "isclose", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "maximum", "minimum", "polygamma", "positive", "real",
-    "signbit",
+    "isneginf", "isposinf", "isreal", "logaddexp", "maximum", "minimum", "polygamma", "positive",
+    "real", "rsub", "signbit",
 }  # fmt: skip
 
 
@@ -309,6 +322,9 @@ def polygamma(self: Tensor, n: int) -> Any:
 
 
 METHODS: dict[str, Any] = {
+    **{name: Missing(name) for name in UNAVAILABLE_METHODS},
+    # xgrad's methods have PyTorch's parameters, where the lines below have no other one
+    **{name: torch_function(method) for name, method in torch_methods.METHODS.items()},
     **{name: function for name, function in FUNCTIONS.items() if name not in _NO_METHODS},
     **{
         f"{name}_": in_place(f"{name}_", function)
@@ -316,6 +332,7 @@ METHODS: dict[str, Any] = {
         if name not in _NOT_IN_PLACE
     },
     **conversions.METHODS,
+    **miscellaneous.METHODS,
     **{f"__{name}__": operator(f"__{name}__", op) for name, op in _OPERATORS.items()},
     **{f"__r{name}__": operator(f"__r{name}__", op, True) for name, op in _OPERATORS.items()},
     **{f"__{name}__": operator(f"__{name}__", op) for name, op in _COMPARISONS.items()},
@@ -352,8 +369,8 @@ METHODS: dict[str, Any] = {
     **{
         method.__name__: method
         for method in (
-            bernoulli_, copy_, exponential_, fill_, fill_diagonal_, masked_fill_, normal_,
-            polygamma, random_, resize_as_, set_, squeeze_, uniform_, unsqueeze_, where, zero_,
+            bernoulli_, copy_, exponential_, fill_, fill_diagonal_, index_put_, masked_fill_,
+            normal_, polygamma, random_, resize_as_, set_, squeeze_, uniform_, unsqueeze_, where, zero_,
         )
     },
     "resize_": resize_as_,

@@ -54,6 +54,10 @@ class Tensor(xgrad.Tensor):
         """The number of elements, as in xgrad; called, PyTorch's ``size()`` and ``size(dim)``."""
         return ElementCount(self._data.shape)
 
+    def __repr__(self) -> str:
+        # names of equal lengths, so the columns stay aligned
+        return super().__repr__().replace("Tensor(", "tensor(", 1)
+
     @property
     def grad(self) -> xgrad.Tensor | None:
         """The gradient of this leaf, None before the first backward pass."""

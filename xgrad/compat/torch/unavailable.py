@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _NO_BFLOAT16 = "xgrad has no bfloat16: use torch.float16 or torch.float32"
 _NO_SPARSE = "xgrad has no sparse tensors: use dense ones"
@@ -36,7 +36,45 @@ ADVICE = {
     "sparse_coo_tensor": _NO_SPARSE,
     "sparse_csr_tensor": _NO_SPARSE,
     "xpu": "xgrad's devices are listed by xgrad.devices()",
+    # methods of tensors
+    "apply_": "write it with functions of tensors",
+    "data_ptr": "xgrad moves memory: use x.numpy() or DLPack",
+    "map_": "write it with functions of tensors",
+    "resize": "shapes do not change in place: make a new tensor",
+    "storage": "use x.numpy(), or x.reshape(-1)",
+    "t_": "shapes do not change in place: write x = x.t()",
+    "to_sparse": _NO_SPARSE,
+    "transpose_": "shapes do not change in place: write x = x.transpose(dim0, dim1)",
+    "untyped_storage": "use x.numpy(), or x.reshape(-1)",
 }
+
+#: Methods and attributes of PyTorch's tensors that this namespace lacks.
+UNAVAILABLE_METHODS = (
+    "apply_ as_strided as_strided_ as_strided_scatter bfloat16 bincount cauchy_ chalf"
+    " cholesky_inverse cholesky_solve chunk coalesce corrcoef cov data_ptr dequantize diag_embed"
+    " diagonal_scatter dsplit fmax fmin fmod fmod_ frexp gcd gcd_ geometric_ geqrf hardshrink"
+    " heaviside heaviside_ histc histogram hsplit index_put index_reduce index_reduce_ indices"
+    " istft lcm lcm_ ldexp ldexp_ lerp lerp_ log_normal_ logaddexp2 lu lu_solve map2_ map_"
+    " masked_scatter masked_scatter_ median mode nan_to_num nan_to_num_ nanmedian nanquantile"
+    " narrow narrow_copy orgqr ormqr polygamma_ prelu put put_ quantile"
+    " register_post_accumulate_grad_hook renorm renorm_ resize resize_as scatter scatter_"
+    " scatter_add scatter_add_ scatter_reduce scatter_reduce_ select_scatter slice_scatter split"
+    " split_with_sizes stft storage storage_offset sum_to_size swapaxes_ swapdims_ t_ tensor_split"
+    " to_dense to_sparse transpose_ triangular_solve unfold unique_consecutive untyped_storage"
+    " vsplit xpu"
+).split()
+
+
+class Missing:
+    """Descriptor of an attribute that tensors of this namespace lack."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise_missing("Tensor", self.name)
 
 
 def raise_missing(module: str, name: str) -> NoReturn:
