@@ -370,7 +370,8 @@ METHODS: dict[str, Any] = {
         method.__name__: method
         for method in (
             bernoulli_, copy_, exponential_, fill_, fill_diagonal_, index_put_, masked_fill_,
-            normal_, polygamma, random_, resize_as_, set_, squeeze_, uniform_, unsqueeze_, where, zero_,
+            normal_, polygamma, random_, resize_as_, set_, squeeze_, uniform_, unsqueeze_, where,
+            zero_,
         )
     },
     "resize_": resize_as_,
