@@ -123,7 +123,8 @@ def _hvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False) -> A
     single = isinstance(inputs, xgrad.Tensor)
     args = (inputs,) if single else tuple(inputs)
     tangents = (xgrad.ones_like(args[0]),) if v is None else (v,) if single else tuple(v)
-    return as_torch((func(*args), xgrad.hvp(_of_inputs(func), args, tangents)))
+    found = xgrad.hvp(_of_inputs(func), args, tangents)
+    return as_torch((func(*args), found[0] if single else tuple(found)))
 
 
 functional = SimpleNamespace(jacobian=_jacobian, hessian=_hessian, vjp=_vjp, jvp=_jvp, hvp=_hvp)

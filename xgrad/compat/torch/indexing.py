@@ -247,15 +247,17 @@ def _at_rows(
     return out if input.ndim else xgrad.reshape(out, ())
 
 
-def _cast_number(x: Any, number: Any) -> Any:
-    """Return a factor as PyTorch casts it for a tensor of integers or bools."""
-    return int(number) if x.dtype.kind in "iub" else number
+def _scaled(x: Any, factor: Any) -> Any:
+    """Return a tensor times a factor, which PyTorch casts for integers and bools."""
+    if x.dtype.kind == "b":
+        return x if factor else xgrad.zeros_like(x)
+    return (int(factor) if x.dtype.kind in "iu" else factor) * x
 
 
 @torch_function
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """Return the tensor with rows added at indices of an axis: see `xgrad.ops.index_add`."""
-    added = source if alpha == 1 else _cast_number(source, alpha) * source
+    added = source if alpha == 1 else _scaled(source, alpha)
     return _at_rows(
         "index_add", input, dim, index, lambda x, key: xgrad.ops.index_add(x, key, added)
     )

@@ -166,6 +166,10 @@ def where(self: Tensor, condition: Any, other: Any) -> Any:
 
 
 def _drawn(self: Tensor, draw: Callable[..., Any], generator: Any = None) -> Tensor:
+    if self.dtype.kind == "c":
+        raise NotImplementedError(
+            "random complex numbers are not available in xgrad.compat.torch: use torch.complex"
+        )
     kind = self.dtype if self.dtype.kind == "f" else xgrad.get_default_dtype()
     values = draw(tuple(self.shape), dtype=kind, device=self.device, generator=generator)
     return _assigned(self, values)
