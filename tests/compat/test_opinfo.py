@@ -20,8 +20,8 @@ from xgrad.compat import torch as compat
 
 #: Functions whose results are random, or memory that is not initialized.
 RANDOM = set(
-    "bernoulli cauchy empty empty_like exponential geometric log_normal multinomial new_empty normal"
-    " rand rand_like randint randint_like randn randn_like randperm uniform".split()
+    "bernoulli cauchy empty empty_like exponential geometric log_normal multinomial new_empty"
+    " normal rand rand_like randint randint_like randn randn_like randperm uniform".split()
 )
 #: Functions whose results are determined up to signs, or whose gradient is then not defined.
 UP_TO_SIGNS = {"linalg.eig", "linalg.eigh", "linalg.svd", "svd"}

@@ -139,13 +139,21 @@ def test_captured_function_returns_its_tensors() -> None:
 
 def test_compiled_module_trains_and_predicts() -> None:
     model = nn.Linear(2, 2)
-    before = model(torch.ones(1, 2))
-    assert torch.compile(model) is model
+    x = torch.ones(1, 2)
+    compiled = torch.compile(model)
+    assert list(compiled.state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
+    assert compiled.in_features == 2
     for _ in range(3):
         with torch.no_grad():
-            assert torch.equal(model(torch.ones(1, 2)), before)
-    model(torch.ones(1, 2)).sum().backward()
+            assert torch.equal(compiled(x), model(x))
+    compiled(x).sum().backward()
+    assert model.weight.grad is not None
     assert model.weight.grad.tolist() == [[1, 1], [1, 1]]
+    other = copy.deepcopy(compiled)
+    with torch.no_grad():
+        other._orig_mod.bias += 1
+        assert torch.allclose(other(x), model(x) + 1)
+        assert torch.equal(compiled(x), model(x))
 
 
 def test_save_and_load(tmp_path: Path) -> None:

@@ -9,22 +9,34 @@ from xgrad.compat.torch.tensor import as_torch
 from xgrad.nn import Module
 
 
-def compile(model: Any = None, **options: Any) -> Any:
-    """Return the captured function, or the module with its forward pass captured.
+class OptimizedModule(Module):
+    """A module whose forward pass is captured, and replayed where no graph is recorded.
 
-    `xgrad.capture` is for whole steps, with the backward pass and the optimizer. So the forward
-    pass of a module is replayed where no graph is recorded, and runs eagerly in training.
+    `xgrad.capture` is for whole steps, with the backward pass and the optimizer, so in training the
+    module runs eagerly. Its parameters have names that begin with ``_orig_mod.``, as in PyTorch.
     """
+
+    def __init__(self, model: Module) -> None:
+        super().__init__()
+        self._orig_mod = model
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result of the module."""
+        recorded = xgrad.is_grad_enabled() and any(p.requires_grad for p in self.parameters())
+        return as_torch((self._orig_mod if recorded else self._replayed)(*args, **kwargs))
+
+    @xgrad.capture
+    def _replayed(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":  # not yet set
+            raise AttributeError(name)
+        return getattr(self._orig_mod, name)
+
+
+def compile(model: Any = None, **options: Any) -> Any:
+    """Return the captured function, or a module that runs a captured forward pass."""
     if model is None:
         return lambda function: compile(function, **options)
-    if not isinstance(model, Module):
-        return xgrad.capture(model)
-    eager = model.forward
-    captured = xgrad.capture(eager)
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        recorded = xgrad.is_grad_enabled() and any(p.requires_grad for p in model.parameters())
-        return as_torch((eager if recorded else captured)(*args, **kwargs))
-
-    model.forward = forward  # type: ignore[method-assign]
-    return model
+    return OptimizedModule(model) if isinstance(model, Module) else xgrad.capture(model)
