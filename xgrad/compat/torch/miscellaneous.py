@@ -8,6 +8,7 @@ from typing import Any
 import xgrad
 from xgrad.backend.devices import current_device, set_tf32
 from xgrad.compat.torch import conversions, shapes
+from xgrad.compat.torch.shape import Size
 from xgrad.compat.torch.tensor import as_torch, torch_function
 from xgrad.core.tensor import Tensor
 
@@ -40,7 +41,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Any:
 def broadcast_shapes(*shapes: Any) -> Any:
     """Return the shape of tensors of these shapes, broadcast: see `xgrad.broadcast_shapes`."""
     found = xgrad.broadcast_shapes(*[(x,) if isinstance(x, int) else tuple(x) for x in shapes])
-    return conversions.Size(found)
+    return Size(found)
 
 
 def resolve(input: Any) -> Any:
