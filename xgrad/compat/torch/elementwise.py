@@ -47,6 +47,15 @@ def _of_bools(op: Callable[..., Any], instead: Callable[..., Any], *operands: An
     return (instead if bools else op)(*operands)
 
 
+def _nextafter(x1: Any, x2: Any) -> Any:
+    """Return the next numbers: see `xgrad.nextafter`, which has no derivative."""
+    if xgrad.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in (x1, x2)):
+        raise NotImplementedError(
+            "nextafter: its gradient is not available in xgrad.compat.torch: use .detach()"
+        )
+    return xgrad.nextafter(x1, x2)
+
+
 def power(x1: Any, x2: Any) -> Any:
     """Return ``x1 ** x2``, of bools alone as bools: see `xgrad.pow`."""
     return _of_bools(xgrad.pow, lambda x, y: xgrad.logical_or(x, xgrad.logical_not(y)), x1, x2)
@@ -136,7 +145,7 @@ BINARY: dict[str, Callable[..., Any]] = {
     "minimum": lambda x1, x2: _of_bools(xgrad.minimum, xgrad.logical_and, x1, x2),
     "mul": xgrad.multiply,
     "ne": xgrad.not_equal,
-    "nextafter": xgrad.nextafter,
+    "nextafter": _nextafter,
     "pow": power,
     "remainder": xgrad.remainder,
     "true_divide": xgrad.divide,
