@@ -1,0 +1,14 @@
+"""`torch.utils`: data sets and loaders in `data`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.compat.torch.unavailable import raise_missing
+from xgrad.compat.torch.utils import data
+
+__all__ = ["data"]
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.utils", name)
