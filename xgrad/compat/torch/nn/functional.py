@@ -189,8 +189,39 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     return as_torch(F.one_hot(tensor, count, dtype=xgrad.int64))
 
 
+_cross_entropy = FUNCTIONS["cross_entropy"]
+_kl_div = FUNCTIONS["kl_div"]
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Return the cross-entropy; `ignore_index` has a meaning for targets that are classes only."""
+    ignored = None if target.dtype.kind == "f" and ignore_index < 0 else ignore_index
+    return _cross_entropy(
+        input, target, weight, size_average, ignored, reduce, reduction, label_smoothing
+    )
+
+
+def kl_div(input: Any, target: Any, *args: Any, **options: Any) -> Any:
+    """Return the divergence; the mean over a batch of one number is the sum."""
+    if not input.ndim and options.get("reduction") == "batchmean":
+        options["reduction"] = "sum"
+    return _kl_div(input, target, *args, **options)
+
+
 FUNCTIONS.update(
-    {function.__name__: function for function in (softmax, log_softmax, softmin, pad, one_hot)}
+    {
+        function.__name__: function
+        for function in (softmax, log_softmax, softmin, pad, one_hot, cross_entropy, kl_div)
+    }
 )
 globals().update(FUNCTIONS)
 __all__ = sorted(FUNCTIONS)

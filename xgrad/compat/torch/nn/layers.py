@@ -19,10 +19,10 @@ _TRANSPOSED = (
     f" dilation=1 padding_mode='zeros' {_ON}"
 )
 _BATCH_NORM = (
-    f"num_features eps=1e-5 momentum=0.1 affine=True track_running_stats=True {_ON} * bias!=True"
+    f"num_features eps=1e-5 momentum=0.1 affine=True track_running_stats=True {_ON} * bias~=True"
 )
 _INSTANCE_NORM = (
-    f"num_features eps=1e-5 momentum=0.1 affine=False track_running_stats=False {_ON} * bias!=True"
+    f"num_features eps=1e-5 momentum=0.1 affine=False track_running_stats=False {_ON} * bias~=True"
 )
 _AVERAGE = "kernel_size stride=None padding=0 ceil_mode=False count_include_pad=True"
 _MAXIMUM = "kernel_size stride=None padding=0 dilation=1 return_indices!=False ceil_mode=False"
@@ -84,19 +84,28 @@ class Embedding(
         )
 
 
-class BatchNorm1d(Module, xnn.BatchNorm1d, signature=_BATCH_NORM):
+class _Affine(Module):
+    """A normalization with the option ``bias``: whether to add one beside the weight."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not options.get("bias", True):
+            self.bias = None
+
+
+class BatchNorm1d(_Affine, xnn.BatchNorm1d, signature=_BATCH_NORM):
     """`torch.nn.BatchNorm1d`."""
 
 
-class BatchNorm2d(Module, xnn.BatchNorm2d, signature=_BATCH_NORM):
+class BatchNorm2d(_Affine, xnn.BatchNorm2d, signature=_BATCH_NORM):
     """`torch.nn.BatchNorm2d`."""
 
 
-class InstanceNorm1d(Module, xnn.InstanceNorm1d, signature=_INSTANCE_NORM):
+class InstanceNorm1d(_Affine, xnn.InstanceNorm1d, signature=_INSTANCE_NORM):
     """`torch.nn.InstanceNorm1d`."""
 
 
-class InstanceNorm2d(Module, xnn.InstanceNorm2d, signature=_INSTANCE_NORM):
+class InstanceNorm2d(_Affine, xnn.InstanceNorm2d, signature=_INSTANCE_NORM):
     """`torch.nn.InstanceNorm2d`."""
 
 
@@ -115,9 +124,9 @@ class RMSNorm(
 
 
 class GroupNorm(
-    Module,
+    _Affine,
     xnn.GroupNorm,
-    signature=f"num_groups num_channels eps=1e-5 affine=True {_ON} * bias!=True",
+    signature=f"num_groups num_channels eps=1e-5 affine=True {_ON} * bias~=True",
 ):
     """`torch.nn.GroupNorm`."""
 

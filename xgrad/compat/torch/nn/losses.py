@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xgrad import nn as xnn
+from xgrad.compat.torch.nn import functional as F
 from xgrad.compat.torch.nn.module import Module
 
 _LOSS = "size_average~=None reduce~=None reduction='mean'"
@@ -11,6 +12,8 @@ _CLASSES = "weight=None size_average~=None ignore_index=-100 reduce~=None reduct
 
 class CrossEntropyLoss(Module, xnn.CrossEntropyLoss, signature=f"{_CLASSES} label_smoothing=0.0"):
     """`torch.nn.CrossEntropyLoss`."""
+
+    function = staticmethod(F.cross_entropy)
 
 
 class NLLLoss(Module, xnn.NLLLoss, signature=_CLASSES):
@@ -35,6 +38,8 @@ class HuberLoss(Module, xnn.HuberLoss, signature="reduction='mean' delta=1.0"):
 
 class KLDivLoss(Module, xnn.KLDivLoss, signature=f"{_LOSS} log_target=False"):
     """`torch.nn.KLDivLoss`."""
+
+    function = staticmethod(F.kl_div)
 
 
 class BCELoss(Module, xnn.BCELoss, signature=f"weight=None {_LOSS}"):
