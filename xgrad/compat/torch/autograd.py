@@ -6,11 +6,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import xgrad
+from xgrad.compat.torch import functions as function
+from xgrad.compat.torch.functions import Function, Variable
 from xgrad.compat.torch.tensor import as_torch
 from xgrad.core.modes import enable_grad, no_grad
 from xgrad.diagnostics.anomalies import detect_anomaly
 
-__all__ = ["backward", "detect_anomaly", "enable_grad", "functional", "grad", "no_grad"]
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "functional",
+    "grad",
+    "no_grad",
+]
 
 
 def grad(

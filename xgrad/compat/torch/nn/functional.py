@@ -166,21 +166,31 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     if mode != "constant":
         for (before, after), length in zip(pairs, input.shape, strict=True):
             most = length - 1 if mode == "reflect" else length if mode == "circular" else None
-            if most is not None and max(before, after) > most:
+            if most is not None and max(0, before, after) > max(0, most):
                 raise ValueError(
                     f"pad: expected at most {most} elements along an axis of length {length} for"
                     f" mode {mode!r}, got {shown(pad)}"
                 )
-    if min([0, *(n for pair in pairs for n in pair)]) < 0:
-        kept = tuple(
-            slice(max(0, -before), length - max(0, -after))
-            for (before, after), length in zip(pairs, input.shape, strict=True)
-        )
-        input = input[kept]
-        pairs = [(max(0, before), max(0, after)) for before, after in pairs]
+    more = tuple((max(0, before), max(0, after)) for before, after in pairs)
+    if mode == "circular":  # which repeats what is left after elements are removed
+        input = _cropped(input, pairs)
     if mode == "constant":
-        return as_torch(xgrad.pad(input, tuple(pairs), constant_values=value or 0))
-    return as_torch(xgrad.pad(input, tuple(pairs), mode=_PADDING_MODES[mode]))  # type: ignore[arg-type]
+        padded = xgrad.pad(input, more, constant_values=value or 0)
+    else:
+        padded = xgrad.pad(input, more, mode=_PADDING_MODES[mode])  # type: ignore[arg-type]
+    return as_torch(padded if mode == "circular" else _cropped(padded, pairs))
+
+
+def _cropped(x: Any, pairs: list[tuple[int, int]]) -> Any:
+    """Return a tensor without the elements that negative numbers remove."""
+    if min([0, *(n for pair in pairs for n in pair)]) == 0:
+        return x
+    return x[
+        tuple(
+            slice(max(0, -before), length - max(0, -after))
+            for (before, after), length in zip(pairs, x.shape, strict=True)
+        )
+    ]
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
@@ -190,6 +200,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 _cross_entropy = FUNCTIONS["cross_entropy"]
+_dropout1d, _dropout2d = FUNCTIONS["dropout1d"], FUNCTIONS["dropout2d"]
+_gaussian_nll_loss = FUNCTIONS["gaussian_nll_loss"]
 _kl_div = FUNCTIONS["kl_div"]
 
 
@@ -210,6 +222,26 @@ def cross_entropy(
     )
 
 
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """Return the loss for a target, or variances, whose axes of length 1 repeat."""
+    if isinstance(var, xgrad.Tensor):
+        input, target = xgrad.broadcast_arrays(input, target)
+    return _gaussian_nll_loss(input, target, var, full, eps, reduction)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Drop channels of images; of three axes, the first one is the batch, as in PyTorch."""
+    drop = _dropout1d if input.ndim == 3 else _dropout2d
+    return drop(input, p, training, inplace)
+
+
 def kl_div(input: Any, target: Any, *args: Any, **options: Any) -> Any:
     """Return the divergence; the mean over a batch of one number is the sum."""
     if not input.ndim and options.get("reduction") == "batchmean":
@@ -220,7 +252,17 @@ def kl_div(input: Any, target: Any, *args: Any, **options: Any) -> Any:
 FUNCTIONS.update(
     {
         function.__name__: function
-        for function in (softmax, log_softmax, softmin, pad, one_hot, cross_entropy, kl_div)
+        for function in (
+            softmax,
+            log_softmax,
+            softmin,
+            pad,
+            one_hot,
+            cross_entropy,
+            kl_div,
+            gaussian_nll_loss,
+            dropout2d,
+        )
     }
 )
 globals().update(FUNCTIONS)

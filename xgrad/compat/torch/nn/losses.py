@@ -89,6 +89,8 @@ class GaussianNLLLoss(
 ):
     """`torch.nn.GaussianNLLLoss`."""
 
+    function = staticmethod(F.gaussian_nll_loss)
+
 
 class PoissonNLLLoss(
     Module,

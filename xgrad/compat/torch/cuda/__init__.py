@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import xgrad
+from xgrad.compat.torch.cuda import amp
 from xgrad.compat.torch.random import get_rng_state, manual_seed, set_rng_state
 
 __all__ = [
+    "amp",
     "current_device",
     "device_count",
     "empty_cache",
