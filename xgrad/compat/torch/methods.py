@@ -275,6 +275,7 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "is_nested": lambda self: False,
     "is_quantized": lambda self: False,
     "is_sparse": lambda self: False,
+    "is_xpu": lambda self: False,
     "itemsize": lambda self: self.dtype.itemsize,
     "layout": lambda self: "torch.strided",
     "mH": shapes.adjoint,
