@@ -89,7 +89,7 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("nn.KLDivLoss(reduction='batchmean')", (VECTORS, POSITIVE)),
     ("nn.BCELoss()", (POSITIVE / 4, POSITIVE / 5)),
     ("nn.BCEWithLogitsLoss(reduction='sum')", (VECTORS, POSITIVE / 4)),
-    ("nn.SoftMarginLoss()", (VECTORS, np.sign(VECTORS))),
+    ("nn.SoftMarginLoss()", (VECTORS, np.sign(VECTORS).astype(np.int64))),
     ("nn.HingeEmbeddingLoss(0.5)", (POSITIVE, np.sign(VECTORS))),
     ("nn.CosineEmbeddingLoss(0.1)", (VECTORS, POSITIVE, np.sign(VECTORS[:, 0]))),
     ("nn.MarginRankingLoss(0.1)", (VECTORS, POSITIVE, np.sign(VECTORS))),
