@@ -83,7 +83,7 @@ SplitSign.apply(x)
 SplitSign.apply(x)[2]
 torch.autograd.grad(Power.apply(x, 3).sum(), x, create_graph=True)
 torch.autograd.grad(Exp.apply(x * 2).sum(), x, create_graph=True)
-torch.autograd.Variable(x)
+torch.autograd.Variable(x, requires_grad=True)
 """.strip().splitlines()
 
 

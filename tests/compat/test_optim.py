@@ -194,14 +194,15 @@ def train(net, batches):
         losses.append(loss.item())
     net.eval()
     with torch.no_grad():
-        correct = sum(net(x).argmax(dim=1, keepdim=True).eq(y.view_as(y)).sum().item()
-                      for x, y in batches)
+        predictions = [net(x).argmax(dim=1, keepdim=True) for x, _ in batches]
+        correct = sum(p.eq(y.view_as(p)).sum().item()
+                      for p, (_, y) in zip(predictions, batches))
     return losses + [correct]
 """
 
 
 def test_losses_of_a_training_program(torch: Any) -> None:
-    results, nets = [], []
+    spaces, nets = [], []
     for library in (torch, compat):
         names: dict[str, Any] = {
             "torch": library,
@@ -210,11 +211,13 @@ def test_losses_of_a_training_program(torch: Any) -> None:
             "optim": library.optim,
         }
         exec(PROGRAM, names)
+        spaces.append(names)
         nets.append(names["Net"]().double())
-        if library is compat:
-            copy_state(*nets)
-        data = library.tensor(array((8, 1, 6, 6)))
-        target = library.tensor(np.arange(8) % 3)
+    copy_state(*nets)
+    results = []
+    for names, net in zip(spaces, nets, strict=True):
+        data = names["torch"].tensor(array((8, 1, 6, 6)))
+        target = names["torch"].tensor(np.arange(8) % 3)
         batches = [(data[i : i + 4], target[i : i + 4]) for i in (0, 4)] * 3
-        results.append(names["train"](nets[-1], batches))
+        results.append(names["train"](net, batches))
     np.testing.assert_allclose(*results, rtol=1e-12)

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import xgrad
-from xgrad.compat.torch import functions as function
 from xgrad.compat.torch.functions import Function, Variable
 from xgrad.compat.torch.tensor import as_torch
 from xgrad.core.modes import enable_grad, no_grad

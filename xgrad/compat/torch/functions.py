@@ -178,5 +178,5 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """Return a tensor: variables and tensors are the same since PyTorch 0.4."""
-    return as_torch(data.requires_grad_()) if requires_grad else data  # type: ignore[no-any-return]
+    """Return a view without history: variables and tensors are the same since PyTorch 0.4."""
+    return as_torch(data.data.requires_grad_(requires_grad))  # type: ignore[no-any-return]

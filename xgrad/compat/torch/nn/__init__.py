@@ -1,26 +1,41 @@
-"""`torch.nn`: modules, layers and losses, with PyTorch's signatures over `xgrad.nn`."""
+"""`torch.nn`: modules, layers and losses, with PyTorch's signatures over `xgrad.nn`.
+
+A layer that xgrad has gets a class in the file of its kind, with PyTorch's signature: see `module`
+and `xgrad.compat.torch.signatures`.
+"""
 
 from __future__ import annotations
 
 from typing import Any as _Any
 
-from xgrad.compat.torch.nn import functional, init, utils
-from xgrad.compat.torch.nn.activations import *
-from xgrad.compat.torch.nn.containers import (
-    DataParallel,
-    ModuleDict,
-    ModuleList,
-    ParameterDict,
-    ParameterList,
-    Sequential,
+from xgrad.compat.torch.nn import (
+    activations as _activations,
 )
+from xgrad.compat.torch.nn import (
+    containers as _containers,
+)
+from xgrad.compat.torch.nn import functional, init, utils
+from xgrad.compat.torch.nn import layers as _layers
+from xgrad.compat.torch.nn import losses as _losses
+from xgrad.compat.torch.nn.activations import *
+from xgrad.compat.torch.nn.containers import *
 from xgrad.compat.torch.nn.layers import *
 from xgrad.compat.torch.nn.losses import *
 from xgrad.compat.torch.nn.module import Module
 from xgrad.compat.torch.tensor import Parameter
 from xgrad.compat.torch.unavailable import raise_missing as _raise_missing
 
-Container = Module
+__all__ = [
+    "Module",
+    "Parameter",
+    "functional",
+    "init",
+    "utils",
+    *_activations.__all__,
+    *_containers.__all__,
+    *_layers.__all__,
+    *_losses.__all__,
+]
 
 
 def __getattr__(name: str) -> _Any:

@@ -9,6 +9,15 @@ import xgrad
 from xgrad import nn as xnn
 from xgrad.compat.torch.nn.module import Module
 
+__all__ = [
+    "DataParallel",
+    "ModuleDict",
+    "ModuleList",
+    "ParameterDict",
+    "ParameterList",
+    "Sequential",
+]
+
 
 class _List(Module):
     """A container whose slices are containers of the same class."""

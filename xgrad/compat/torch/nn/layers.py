@@ -9,6 +9,47 @@ from xgrad.compat.torch.nn import functional as F
 from xgrad.compat.torch.nn.module import InPlace, Module
 from xgrad.compat.torch.tensor import as_torch
 
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "CosineSimilarity",
+    "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Embedding",
+    "Flatten",
+    "GRUCell",
+    "GroupNorm",
+    "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "LSTMCell",
+    "LayerNorm",
+    "Linear",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MultiheadAttention",
+    "PairwiseDistance",
+    "RMSNorm",
+    "RNNCell",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+    "Unflatten",
+]
+
 _ON = "device=None dtype=None"
 _CONVOLUTION = (
     "in_channels out_channels kernel_size stride=1 padding=0 dilation=1 groups=1 bias=True"

@@ -6,6 +6,27 @@ from xgrad import nn as xnn
 from xgrad.compat.torch.nn import functional as F
 from xgrad.compat.torch.nn.module import Module
 
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "NLLLoss",
+    "PoissonNLLLoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "TripletMarginLoss",
+]
+
 _LOSS = "size_average~=None reduce~=None reduction='mean'"
 _CLASSES = "weight=None size_average~=None ignore_index=-100 reduce~=None reduction='mean'"
 

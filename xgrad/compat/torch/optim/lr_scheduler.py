@@ -5,10 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.compat.torch.unavailable import raise_missing
-from xgrad.optim.lr_scheduler import *
-from xgrad.optim.lr_scheduler import LRScheduler
+from xgrad.optim.lr_scheduler import (
+    ChainedScheduler,
+    ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    MultiStepLR,
+    OneCycleLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    SequentialLR,
+    StepLR,
+)
 
-_LRScheduler = LRScheduler
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
+
+_LRScheduler = LRScheduler  # PyTorch's older name
 
 
 def __getattr__(name: str) -> Any:
