@@ -115,8 +115,8 @@ torch.nn.utils.rnn.unpad_sequence(x.detach().T[:, :2], torch.tensor([3, 2]))
 """.strip().splitlines()
 
 INPUTS = (
-    array((3, 4), 0), array((3, 4), 1), array((3, 4), 2), array((2, 4, 6), 3), array((2, 4, 6, 5), 4),
-    np.asarray([1, 0, 2]), array((4,), 5), array((4,), 6),
+    array((3, 4), 0), array((3, 4), 1), array((3, 4), 2), array((2, 4, 6), 3),
+    array((2, 4, 6, 5), 4), np.asarray([1, 0, 2]), array((4,), 5), array((4,), 6),
 )  # fmt: skip
 
 

@@ -190,7 +190,7 @@ def test_members_have_pytorch_classes_and_names() -> None:
     assert list(net.state_dict()) == names
     assert "mask" in dict(net.named_buffers())
     assert net.get_parameter("decoder.weight") is net.encoder.weight
-    assert list(net.state_dict(prefix="a."))[0] == "a.encoder.weight"
+    assert next(iter(net.state_dict(prefix="a."))) == "a.encoder.weight"
     net.load_state_dict(Net().state_dict())
     with pytest.raises(RuntimeError, match="missing"):
         net.load_state_dict({})

@@ -124,8 +124,8 @@ class Function:
             new = new if isinstance(new, (tuple, list)) else (new,)
             if len(new) < len(args):
                 raise RuntimeError(
-                    f"{cls.__name__}.backward: expected {len(args)} gradients, one for each argument"
-                    f" of forward, got {len(new)}"
+                    f"{cls.__name__}.backward: expected {len(args)} gradients, one for each"
+                    f" argument of forward, got {len(new)}"
                 )
             chosen = []
             for i in inputs:

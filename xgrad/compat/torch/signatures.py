@@ -20,6 +20,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import xgrad
 from xgrad.compat.torch.tensor import as_torch
 from xgrad.ops import writing
 from xgrad.support.hints import shown
@@ -108,15 +109,30 @@ def reduction_of(values: dict[str, Any]) -> str:
     return "mean" if average is None or average else "sum"
 
 
+#: Functions that take integers or bools, with PyTorch's result. xgrad computes others in floats,
+#: where PyTorch refuses them, or returns integers.
+TAKE_INTEGERS = frozenset("embedding relu sigmoid softsign tanh tanhshrink".split())
+
+
+def _is_integral(x: Any) -> bool:
+    """Return whether an argument is a tensor of integers or bools."""
+    return isinstance(x, xgrad.Tensor) and x._placement.dtype.kind in "iub"
+
+
 def adapted(name: str, text: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function with PyTorch's signature that calls one of xgrad.
 
     With ``inplace=True`` the result is written to the input, which is returned.
     """
     signature = Signature(name, text)
+    takes_integers = name.rpartition(".")[2] in TAKE_INTEGERS
 
     def call(*args: Any, **options: Any) -> Any:
         inputs, chosen = signature.bind(args, options)
+        if not takes_integers and inputs and _is_integral(inputs[0]):
+            raise NotImplementedError(
+                f"{name}: expected a floating dtype, got {inputs[0].dtype}: use .float()"
+            )
         if signature.has_inplace and signature.value("inplace", args, options):
             return written(inputs[0], lambda x: function(x, *inputs[1:], **chosen))
         return as_torch(function(*inputs, **chosen))

@@ -22,6 +22,8 @@ __all__ = [
 class _List(Module):
     """A container whose slices are containers of the same class."""
 
+    _items: Any
+
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             items = [(name, value) for name, value in self._items()][index]

@@ -128,6 +128,8 @@ class Embedding(
 class _Affine(Module):
     """A normalization with the option ``bias``: whether to add one beside the weight."""
 
+    bias: Any
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if not options.get("bias", True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from xgrad import nn as xnn
 from xgrad.compat.torch.nn import functional as F
 from xgrad.compat.torch.nn.module import Module
@@ -34,7 +36,7 @@ _CLASSES = "weight=None size_average~=None ignore_index=-100 reduce~=None reduct
 class CrossEntropyLoss(Module, xnn.CrossEntropyLoss, signature=f"{_CLASSES} label_smoothing=0.0"):
     """`torch.nn.CrossEntropyLoss`."""
 
-    function = staticmethod(F.cross_entropy)
+    function: ClassVar[Any] = staticmethod(F.cross_entropy)
 
 
 class NLLLoss(Module, xnn.NLLLoss, signature=_CLASSES):
@@ -60,7 +62,7 @@ class HuberLoss(Module, xnn.HuberLoss, signature="reduction='mean' delta=1.0"):
 class KLDivLoss(Module, xnn.KLDivLoss, signature=f"{_LOSS} log_target=False"):
     """`torch.nn.KLDivLoss`."""
 
-    function = staticmethod(F.kl_div)
+    function: ClassVar[Any] = staticmethod(F.kl_div)
 
 
 class BCELoss(Module, xnn.BCELoss, signature=f"weight=None {_LOSS}"):
@@ -110,7 +112,7 @@ class GaussianNLLLoss(
 ):
     """`torch.nn.GaussianNLLLoss`."""
 
-    function = staticmethod(F.gaussian_nll_loss)
+    function: ClassVar[Any] = staticmethod(F.gaussian_nll_loss)
 
 
 class PoissonNLLLoss(

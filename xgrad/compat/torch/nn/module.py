@@ -97,7 +97,7 @@ class Module(xnn.Module):
         """Set an attribute to a module."""
         self.add_module(name, module)
 
-    def named_modules(  # type: ignore[override]
+    def named_modules(
         self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """Return this module and all nested modules, with their names."""
@@ -138,7 +138,7 @@ class Module(xnn.Module):
                 seen.add(id(value))
                 yield f"{path}.{name}" if path else name, value
 
-    def named_parameters(  # type: ignore[override]
+    def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """Return the parameters of all modules, or of this one alone, with their names."""
@@ -148,7 +148,7 @@ class Module(xnn.Module):
         """Return the parameters of all modules, or of this one alone."""
         return (p for _, p in self.named_parameters(recurse=recurse))
 
-    def named_buffers(  # type: ignore[override]
+    def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """Return the buffers of all modules, or of this one alone, with their names."""
@@ -228,7 +228,7 @@ class Module(xnn.Module):
 
     # The state
 
-    def state_dict(  # type: ignore[override]
+    def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
         """Return views of all parameters and persistent buffers by name, as PyTorch does.
@@ -236,7 +236,8 @@ class Module(xnn.Module):
         They follow updates of the parameters: copy them, or save them, to keep their values.
         """
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            rest = [destination, prefix, keep_vars][len(args) :]
+            destination, prefix, keep_vars = [*args, *rest]
         state = OrderedDict() if destination is None else destination
         for path, module in self.named_modules(prefix=prefix.rstrip("."), remove_duplicate=False):
             start = f"{path}." if path else prefix if module is self else ""
@@ -253,7 +254,7 @@ class Module(xnn.Module):
         names = self._buffers - self._non_persistent
         return [(name, value) for name, value in items if name in names and value is not None]
 
-    def load_state_dict(  # type: ignore[override]
+    def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
         """Set parameters and buffers from a `state_dict`; RuntimeError if one does not fit."""
@@ -284,7 +285,7 @@ def adopt(module: xnn.Module) -> None:
     for part in list(module.modules()):
         kind = ADAPTED.get(type(part))
         if kind is not None:
-            part.__class__ = kind  # type: ignore[assignment]
+            part.__class__ = kind
         for value in vars(part).values():
             if isinstance(value, xgrad.Tensor):
                 as_torch(value)
