@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,13 @@ def test_wrong_gradients_are_refused() -> None:
     x = compat.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="expected 2 gradients"):
         Wrong.apply(x, x).sum().backward()
+
+
+def test_checkpoint(torch: Any) -> None:
+    def call(library: Any, x: Any) -> Any:
+        checkpoint = import_module(f"{library.__name__}.utils.checkpoint")
+        y = checkpoint.checkpoint(lambda x: x.exp().max(1).values, x, use_reentrant=False)
+        layers = [library.nn.Tanh(), library.nn.Sigmoid(), library.nn.ReLU()]
+        return y, checkpoint.checkpoint_sequential(layers, 2, x, use_reentrant=False)
+
+    check_call(torch, call, (array((3, 4)),))

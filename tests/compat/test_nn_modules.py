@@ -197,6 +197,14 @@ def test_members_have_pytorch_classes_and_names() -> None:
     assert net.load_state_dict({}, strict=False).missing_keys
 
 
+def test_sum_of_lists_of_modules() -> None:
+    layers = nn.ModuleList([nn.ReLU()]) + nn.ModuleList([nn.Tanh()])
+    layers += [nn.Sigmoid()]
+    assert [type(layer) for layer in layers] == [nn.ReLU, nn.Tanh, nn.Sigmoid]
+    assert isinstance(layers, nn.ModuleList)
+    assert len(nn.Sequential(nn.ReLU()) + nn.Sequential(nn.ReLU())) == 2
+
+
 def test_state_dict_follows_parameters() -> None:
     layer = nn.Linear(2, 2)
     state = layer.state_dict()

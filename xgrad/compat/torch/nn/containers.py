@@ -23,6 +23,8 @@ class _List(Module):
     """A container whose slices are containers of the same class."""
 
     _items: Any
+    __iter__: Any
+    extend: Any
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -31,6 +33,14 @@ class _List(Module):
                 return type(self)(OrderedDict(items))
             return type(self)([value for _, value in items])
         return super().__getitem__(int(index))  # type: ignore[misc]
+
+    def __iadd__(self, others: Any) -> Any:
+        return self.extend(others)
+
+    def __add__(self, others: Any) -> Any:
+        if isinstance(self, xnn.Sequential):
+            return type(self)(*self, *others)
+        return type(self)([*self, *others])
 
 
 class Sequential(_List, xnn.Sequential, signature=""):
