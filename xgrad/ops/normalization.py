@@ -19,7 +19,7 @@ from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import has_family
 from xgrad.ops.declare import derivative
-from xgrad.ops.elementwise import sqrt
+from xgrad.ops.elementwise import positive, sqrt
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.precision import widened
 from xgrad.ops.statistical import mean
@@ -239,7 +239,7 @@ def _over_last(
         )
     full, count = x.shape, math.prod(shape)
     if not x.size:
-        return _affine(+x, weight, bias)  # type: ignore[no-any-return]
+        return _affine(positive(x), weight, bias)  # type: ignore[no-any-return]
     if len(shape) > 1:  # flattened into one axis
         x = reshape(x, (-1, count))
         weight = _reshaped(weight, (count,))
@@ -402,7 +402,7 @@ def group_norm(
     per_channel = (*inner, *[1 for _ in rest])
     weight, bias = _reshaped(weight, per_channel), _reshaped(bias, per_channel)
     if not x.size:
-        return reshape(_affine(+x, weight, bias), full)
+        return reshape(_affine(positive(x), weight, bias), full)
     axes = tuple(range(2, x.ndim))
     return reshape(_run(_normalize, x, weight, bias, axes=axes, eps=eps), full)
 
@@ -572,7 +572,7 @@ def _over_batch(
             x - reshape(running_mean, per_channel), reshape(scale, per_channel), bias
         )
     elif not x.size:
-        out = _affine(+x, weight, bias)
+        out = _affine(positive(x), weight, bias)
     elif count == 1:
         raise ValueError(
             f"{op}: expected more than 1 value for each channel"
