@@ -8,7 +8,7 @@ from typing import Any
 from xgrad.core import providers
 from xgrad.core.arguments import check_tensor
 from xgrad.core.tensor import Tensor
-from xgrad.ops import elementwise, matrix_products, nonfinite, remainders, searching
+from xgrad.ops import elementwise, matrix_products, searching
 from xgrad.support.hints import shown
 
 
@@ -42,7 +42,8 @@ def div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor
     if rounding_mode == "floor":
         return elementwise.floor_divide(self, other)
     if rounding_mode == "trunc":
-        return remainders.truncated_quotient(self, other)
+        out: Tensor = providers.module("remainders").truncated_quotient(self, other)
+        return out
     raise ValueError(
         f'div: expected None, "floor" or "trunc" for rounding_mode, got {shown(rounding_mode)}'
     )
@@ -166,14 +167,18 @@ def _add_product(
 
 def fmod(self: Tensor, other: Any) -> Tensor:
     """Return the remainder of a division, with the sign of this tensor: see `xgrad.fmod`."""
-    return remainders.fmod(self, other)
+    out: Tensor = providers.module("remainders").fmod(self, other)
+    return out
 
 
 def nan_to_num(
     self: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
     """Return this tensor with numbers for NaNs and infinities: see `xgrad.nan_to_num`."""
-    return nonfinite.nan_to_num(self, nan=nan, posinf=posinf, neginf=neginf)
+    out: Tensor = providers.module("nonfinite").nan_to_num(
+        self, nan=nan, posinf=posinf, neginf=neginf
+    )
+    return out
 
 
 METHODS: dict[str, Any] = {
