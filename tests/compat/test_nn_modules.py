@@ -197,6 +197,13 @@ def test_members_have_pytorch_classes_and_names() -> None:
     assert net.load_state_dict({}, strict=False).missing_keys
 
 
+def test_attribute_by_a_computed_name() -> None:
+    net = Net()
+    assert net.__getattr__("decoder") is net.decoder
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'decode'"):
+        net.decode  # noqa: B018
+
+
 def test_sum_of_lists_of_modules() -> None:
     layers = nn.ModuleList([nn.ReLU()]) + nn.ModuleList([nn.Tanh()])
     layers += [nn.Sigmoid()]

@@ -50,6 +50,15 @@ class Module(xnn.Module):
             adopt(value)
         super().__setattr__(name, value)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute; programs call this method by its name, with a computed one."""
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+            ) from None
+
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         return as_torch(super().__call__(*as_torch(inputs), **as_torch(options)))
 
