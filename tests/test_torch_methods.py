@@ -96,6 +96,35 @@ def test_split_works_in_captured_steps_and_batches() -> None:
     np.testing.assert_allclose(xgrad.vmap(xgrad.grad(halves))(x).numpy(), rows.numpy())
 
 
+def test_single_index_selects_a_slice_as_in_pytorch(torch: Any) -> None:
+    values, row = np.arange(6.0).reshape(3, 2), np.full((1, 2), 7.0)
+    calls = {
+        "index_select": (),
+        "index_add": (row,),
+        "index_copy": (row,),
+        "index_fill": (np.asarray(7.0),),
+    }
+    for name, others in calls.items():
+        got, expected = [
+            getattr(array(values), name)(0, array(np.asarray(1)), *map(array, others))
+            for array in (xgrad.asarray, torch.tensor)
+        ]
+        np.testing.assert_array_equal(got.numpy(), expected.numpy())
+
+
+def test_lerp_to_infinity_has_the_gradients_of_pytorch(torch: Any) -> None:
+    start, end, weight = [0.0, 1.0], [np.inf, 2.0], [0.25, 0.75]
+    xs = [xgrad.asarray(x, dtype=xgrad.float64, requires_grad=True) for x in (start, end, weight)]
+    ys = [torch.tensor(y, dtype=torch.float64, requires_grad=True) for y in (start, end, weight)]
+    got, expected = xs[0].lerp(xs[1], xs[2]), ys[0].lerp(ys[1], ys[2])
+    np.testing.assert_array_equal(got.detach().numpy(), expected.detach().numpy())
+    got.sum().backward()
+    expected.sum().backward()
+    for x, y in zip(xs, ys, strict=True):
+        assert x.grad is not None
+        np.testing.assert_array_equal(x.grad.numpy(), y.grad.numpy())
+
+
 def test_writes_count_as_changes_of_saved_values() -> None:
     x = xgrad.nn.Parameter([1.0, 2.0])
     y = (x * x).sum()
@@ -179,6 +208,7 @@ ERRORS = [
     ("x.addmm(x, x.T, beta='a')", "TypeError: addmm: expected a number for beta, got 'a'"),
     ("x.baddbmm(x, x)", "ValueError: baddbmm: expected batch1 with 3 axes, got shape (4, 3)"),
     ("xp.ones((4, 1)).addmm(x[:1], x.T)", "ValueError: addmm: expected a tensor that broadcasts"),
+    ("xp.ones((4, 7)).addmm(x, x.T, beta=0)", "ValueError: addmm: expected a tensor that broadca"),
     ("x.split(0)", "ValueError: split: expected split_size of 1 or more, got 0"),
     ("x.split(1.5)", "TypeError: split: expected an int for split_size, got 1.5"),
     ("x.split([1, 2])", "ValueError: split: expected split_size of lengths that add up to 4, al"),
@@ -198,6 +228,45 @@ ERRORS = [
     ("x.scatter(0, i + 9, 1.0)", "IndexError: setitem: …"),
     ("x.scatter_add(0, i, 1.0)", "TypeError: scatter_add: expected a tensor for src, got float"),
     ("x.index_add(0, i, x)", "ValueError: index_add: expected index with one axis, got shape (2"),
+    (
+        "x.index_add(0, x[:, 0] > 0, x)",
+        "IndexError: index_add: expected integers for index, got bo",
+    ),
+    (
+        "x.index_copy(0, x[0], x)",
+        "IndexError: index_copy: expected integers for index, got float32",
+    ),
+    (
+        "x.index_fill_(0, x[:, 0] > 0, 1)",
+        "IndexError: index_fill_: expected integers for index, go",
+    ),
+    ("x.scatter(0, i > 0, 1.0)", "IndexError: scatter: expected integers for index, got bool"),
+    ("x.index_select(0, i)", "ValueError: index_select: expected index with one axis, got shape ("),
+    (
+        "x.index_add(0, i[0], x[:1])",
+        "ValueError: index_add: expected source of shape (3, 3), got (1",
+    ),
+    (
+        "x.index_add_(1, i[0], x[0])",
+        "ValueError: index_add: expected source of shape (4, 3), got (3",
+    ),
+    (
+        "x.index_copy_(0, i[0], x[0])",
+        "ValueError: index_copy_: expected source of shape (3, 3), got",
+    ),
+    ("x.index_add(0, i[0], x[:3], alpha=[2])", "TypeError: index_add: expected a number for alpha"),
+    (
+        "x.index_fill(0, i[0], x[0])",
+        "ValueError: index_fill: expected a number for value, got shape",
+    ),
+    (
+        "x.scatter(0, i, value=x[:2])",
+        "TypeError: scatter: expected a number for value, got Tensor: u",
+    ),
+    (
+        "x.scatter(0, i, x[:1].numpy())",
+        "TypeError: scatter: expected a tensor for src, got ndarray: m",
+    ),
     ("x.index_fill(2, i[0], 1)", "IndexError: index_fill: expected dim from -2 to 1 for x of sh"),
     ("x.rot90(dims=(0, 0))", "ValueError: rot90: expected different axes for dims, got (0, 0)"),
     ("x.rot90(dims=0)", "ValueError: rot90: expected two axes for dims, got 0"),

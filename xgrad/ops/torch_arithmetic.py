@@ -12,7 +12,8 @@ from xgrad.ops import elementwise, matrix_products, searching
 from xgrad.support.hints import shown
 
 
-def _check_factor(op: str, name: str, value: Any) -> Any:
+def check_factor(op: str, name: str, value: Any) -> Any:
+    """Return a factor; TypeError unless it is a number."""
     if type(value) is int or type(value) is float:  # the check of the class `Number` is slow
         return value
     if isinstance(value, bool) or not isinstance(value, Number):
@@ -20,19 +21,19 @@ def _check_factor(op: str, name: str, value: Any) -> Any:
     return value
 
 
-def _scaled(x: Any, factor: Any) -> Any:
+def scaled(x: Any, factor: Any) -> Any:
     """Return a tensor, an array or a number times a factor; the op refuses anything else."""
     return x if factor == 1 or isinstance(x, (list, tuple, str)) else x * factor
 
 
 def add(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """Add `other`, times the number `alpha`: see `xgrad.add`."""
-    return elementwise.add(self, _scaled(other, _check_factor("add", "alpha", alpha)))
+    return elementwise.add(self, scaled(other, check_factor("add", "alpha", alpha)))
 
 
 def sub(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """Subtract `other`, times the number `alpha`: see `xgrad.subtract`."""
-    return elementwise.subtract(self, _scaled(other, _check_factor("sub", "alpha", alpha)))
+    return elementwise.subtract(self, scaled(other, check_factor("sub", "alpha", alpha)))
 
 
 def div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
@@ -107,23 +108,20 @@ def lerp(self: Tensor, end: Any, weight: Any) -> Tensor:
     """Return this tensor plus `weight` times its difference from `end`."""
     end = check_tensor("lerp", "end", end)
     change = end - self
-
-    def from_start() -> Tensor:
-        return elementwise.add(self, change * weight)
-
-    def from_end() -> Tensor:  # exact for a weight of 1
-        return elementwise.subtract(end, change * (1 - weight))
-
     if isinstance(weight, Tensor):
-        return searching.where(elementwise.abs(weight) < 0.5, from_start(), from_end())
-    return from_start() if abs(_check_factor("lerp", "weight", weight)) < 0.5 else from_end()
+        near = elementwise.abs(weight) < 0.5
+        start = searching.where(near, self, end)
+        return start + change * searching.where(near, weight, weight - 1)
+    if abs(check_factor("lerp", "weight", weight)) < 0.5:
+        return elementwise.add(self, change * weight)
+    return elementwise.add(end, change * (weight - 1))  # exact for a weight of 1
 
 
 def addcmul(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """Add the product of two tensors, times a number."""
     first = check_tensor("addcmul", "tensor1", tensor1)
     second = check_tensor("addcmul", "tensor2", tensor2)
-    product = _scaled(first * second, _check_factor("addcmul", "value", value))
+    product = scaled(first * second, check_factor("addcmul", "value", value))
     return elementwise.add(self, product)
 
 
@@ -131,7 +129,7 @@ def addcdiv(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tens
     """Add the quotient of two tensors, times a number."""
     first = check_tensor("addcdiv", "tensor1", tensor1)
     second = check_tensor("addcdiv", "tensor2", tensor2)
-    quotient = _scaled(first / second, _check_factor("addcdiv", "value", value))
+    quotient = scaled(first / second, check_factor("addcdiv", "value", value))
     return elementwise.add(self, quotient)
 
 
@@ -154,15 +152,15 @@ def _add_product(
             raise ValueError(
                 f"{op}: expected {name} with {ndim} axes, got shape {factor.shape}, with {n}: use @"
             )
-    _check_factor(op, "beta", beta), _check_factor(op, "alpha", alpha)
-    product: Tensor = _scaled(matrix_products.matmul(*factors), alpha)
-    out: Tensor = product if beta == 0 else _scaled(x, beta) + product  # a NaN times 0 would be NaN
-    if out.shape != product.shape:
+    check_factor(op, "beta", beta), check_factor(op, "alpha", alpha)
+    product: Tensor = scaled(matrix_products.matmul(*factors), alpha)
+    pairs = zip(reversed(x.shape), reversed(product.shape), strict=False)
+    if x.ndim > ndim or any(n not in (1, m) for n, m in pairs):
         raise ValueError(
             f"{op}: expected a tensor that broadcasts to the product of shape {product.shape}, got"
             f" shape {x.shape}"
         )
-    return out
+    return product if beta == 0 else scaled(x, beta) + product  # a NaN times 0 would be NaN
 
 
 def fmod(self: Tensor, other: Any) -> Tensor:

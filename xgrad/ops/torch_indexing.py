@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 from xgrad.core.arguments import as_int, check_tensor, front_axis
@@ -12,6 +13,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
 from xgrad.ops import creation, indexing, joining, manipulation, searching, writing
 from xgrad.ops.declare import slice_axis
+from xgrad.ops.torch_arithmetic import check_factor, scaled
 from xgrad.support.hints import explained, shown
 
 
@@ -27,8 +29,8 @@ def where(self: Tensor, condition: Any, other: Any) -> Tensor:
 
 @explained
 def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
-    """Return the elements at `index` along an axis: see `xgrad.take`."""
-    return indexing.take(self, index, axis=dim)
+    """Return the slices at an index along an axis: see `xgrad.take`."""
+    return indexing.take(self, _index_vector("index_select", index), axis=dim)
 
 
 @explained
@@ -189,7 +191,7 @@ def along_axis(
 
     Along the other axes the elements are the first ones; of a larger tensor of values, too.
     """
-    axis, index = front_axis(op, x, dim, "dim"), check_tensor(op, "index", index)
+    axis, index = front_axis(op, x, dim, "dim"), _check_integers(op, index)
     inside = index.ndim == x.ndim and all(
         i == axis or n <= x.shape[i] for i, n in enumerate(index.shape)
     )
@@ -206,7 +208,8 @@ def along_axis(
         for i, n in enumerate(index.shape)
     ]
     key[axis] = index
-    if isinstance(value, Tensor):
+    if not isinstance(value, Number):
+        value = check_tensor(op, "src", value)
         if value.ndim != index.ndim or any(
             n > m for n, m in zip(index.shape, value.shape, strict=True)
         ):
@@ -225,15 +228,50 @@ def source_of(op: str, src: Any, value: Any) -> Any:
         raise TypeError(
             f"{op}: expected either src or value, got {'none' if src is None else 'both'}"
         )
+    if src is None and not isinstance(value, Number):
+        raise TypeError(f"{op}: expected a number for value, got {type(value).__name__}: use src")
     return value if src is None else src
+
+
+def _check_integers(op: str, index: Any) -> Tensor:
+    """Return an index; raise IndexError unless it has integers, since bools would be a mask."""
+    index = check_tensor(op, "index", index)
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"{op}: expected integers for index, got {index.dtype}")
+    return index
+
+
+def _index_vector(op: str, index: Any) -> Tensor:
+    """Return an index with one axis, given it or a single 0-d index."""
+    index = _check_integers(op, index)
+    if index.ndim > 1:
+        raise ValueError(f"{op}: expected index with one axis, got shape {index.shape}")
+    return index if index.ndim else manipulation.reshape(index, (1,))
 
 
 def _slices(op: str, x: Tensor, dim: Any, index: Any) -> tuple[Any, ...]:
     """Return the key of the slices at an index along an axis."""
-    axis, index = front_axis(op, x, dim, "dim"), check_tensor(op, "index", index)
-    if index.ndim > 1:
-        raise ValueError(f"{op}: expected index with one axis, got shape {index.shape}")
-    return (*(slice(None),) * axis, index, ...)
+    axis = front_axis(op, x, dim, "dim")
+    return (*(slice(None),) * axis, _index_vector(op, index), ...)
+
+
+def _slices_and_source(
+    op: str, x: Tensor, dim: Any, index: Any, source: Any
+) -> tuple[tuple[Any, ...], Tensor]:
+    """Return the key of the slices at an index, and the values for them, which do not broadcast."""
+    key, source = _slices(op, x, dim, index), check_tensor(op, "source", source)
+    axis = len(key) - 2
+    expected = (*x.shape[:axis], *key[axis].shape, *x.shape[axis + 1 :])
+    if source.shape != expected:
+        raise ValueError(f"{op}: expected source of shape {expected}, got {source.shape}")
+    return key, source
+
+
+def _fill_value(op: str, value: Any) -> Any:
+    """Return a number or a 0-d tensor; the op refuses anything else that is not an array."""
+    if getattr(value, "ndim", 0):
+        raise ValueError(f"{op}: expected a number for value, got shape {value.shape}")
+    return value
 
 
 @explained
@@ -253,22 +291,21 @@ def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 @explained
 def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """Return a copy with slices of `source`, times `alpha`, added at indices along an axis."""
-    source = check_tensor("index_add", "source", source)
-    key = _slices("index_add", self, dim, index)
-    return indexing.index_add(self, key, source if alpha == 1 else source * alpha)
+    key, source = _slices_and_source("index_add", self, dim, index, source)
+    return indexing.index_add(self, key, scaled(source, check_factor("index_add", "alpha", alpha)))
 
 
 @explained
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy with slices of `source` at indices along an axis."""
-    key = _slices("index_copy", self, dim, index)
-    return indexing.setitem(self, key, check_tensor("index_copy", "source", source))
+    return indexing.setitem(self, *_slices_and_source("index_copy", self, dim, index, source))
 
 
 @explained
 def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Return a copy with a number in the slices at indices along an axis."""
-    return indexing.setitem(self, _slices("index_fill", self, dim, index), value)
+    key = _slices("index_fill", self, dim, index)
+    return indexing.setitem(self, key, _fill_value("index_fill", value))
 
 
 # In place
@@ -304,14 +341,14 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 @explained
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Write slices of `source` at indices along an axis, and return this tensor."""
-    key = _slices("index_copy_", self, dim, index)
-    return assign(self, key, check_tensor("index_copy_", "source", source))
+    return assign(self, *_slices_and_source("index_copy_", self, dim, index, source))
 
 
 @explained
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Write a number to the slices at indices along an axis, and return this tensor."""
-    return assign(self, _slices("index_fill_", self, dim, index), value)
+    key = _slices("index_fill_", self, dim, index)
+    return assign(self, key, _fill_value("index_fill_", value))
 
 
 METHODS: dict[str, Any] = {
