@@ -116,12 +116,11 @@ def quantile(
         raise ValueError(f"quantile: expected q from 0 to 1, got {shown(q)}")
     rows, shape = _sorted_rows("quantile", x, axis, keepdims)
     positions = np.atleast_1d(parts).astype(np.float64) * (rows.shape[-1] - 1)
-    if method == "nearest":
-        positions = np.round(positions)
+    rounding = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}.get(method)
+    if rounding is not None:
+        positions = rounding(positions)
     below, above = np.floor(positions), np.ceil(positions)
-    weights = {"lower": below, "higher": above}.get(method, positions) - below
-    if method == "midpoint":
-        weights = np.where(above > below, 0.5, 0.0)
+    weights = np.where(above > below, 0.5, 0.0) if method == "midpoint" else positions - below
     out = _at(rows, below)
     if weights.any():
         weight = asarray(weights.tolist(), dtype=rows.dtype, device=rows.device)
