@@ -229,6 +229,24 @@ def test_interp_is_that_of_numpy() -> None:
     assert all(leaf.grad is not None and leaf.grad.isfinite().all() for leaf in leaves)
 
 
+INTERPOLATED = {  # points, values, x
+    "equal last points": ([0.0, 1.0, 1.0], [0.0, 1.0, 5.0], [0.5, 1.0, 2.0]),
+    "equal first points": ([0.0, 0.0, 1.0], [3.0, 1.0, 5.0], [-1.0, 0.0, 0.5]),
+    "equal points": ([1.0, 1.0], [2.0, 5.0], [0.0, 1.0, 2.0]),
+    "equal infinities": ([0.0, 1.0], [np.inf, np.inf], [-1.0, 0.0, 0.5, 1.0, 2.0]),
+    "an infinity after": ([0.0, 1.0, 2.0], [1.0, -np.inf, 3.0], [0.0, 0.5, 1.0, 2.0]),
+    "a NaN after": ([0.0, 1.0, 2.0], [1.0, np.nan, 3.0], [0.0, 0.5, 1.0, 1.5, 2.0]),
+    "an infinite point": ([0.0, 1.0, np.inf], [2.0, 3.0, 4.0], [0.5, 1.0, 5.0, np.inf]),
+}
+
+
+@pytest.mark.parametrize("name", INTERPOLATED)
+def test_interp_of_equal_points_and_infinities_is_that_of_numpy(name: str) -> None:
+    points, values, x = map(np.asarray, INTERPOLATED[name])
+    got = xgrad.interp(*[xgrad.asarray(a) for a in (x, points, values)])
+    same(got, np.interp(x, points, values))
+
+
 def test_functions_have_the_values_of_a_captured_step() -> None:
     x = xgrad.asarray(X)
     for function in (

@@ -143,9 +143,13 @@ def interp(
     flat = manipulation.reshape(start, (-1,)), manipulation.reshape(end, (-1,))
     x0, x1 = [manipulation.reshape(indexing.take(xp, i), x.shape) for i in flat]
     f0, f1 = [manipulation.reshape(indexing.take(fp, i), x.shape) for i in flat]
-    # outside of the points and between equal ones, the quotient is replaced before it is computed
-    inside = (x >= xp[0]) & (x <= xp[-1]) & (x1 > x0)
+    # outside of the points, the quotient is replaced before it is computed
+    inside = (x >= x0) & (x < x1)
     share = searching.where(inside, x - x0, 0) / searching.where(inside, x1 - x0, 1)
-    out = searching.where(share == 1, f1, f0 + (f1 - f0) * share)
+    # an infinite value leaves the point before it and values equal to it as they are
+    infinite = ~(elementwise.isfinite(f0) & elementwise.isfinite(f1))
+    constant = infinite & ((share == 0) | (f0 == f1))
+    change = searching.where(constant, 0, f1) - searching.where(constant, 0, f0)
+    out = searching.where(x >= x1, f1, f0 + change * share)
     out = searching.where(x < xp[0], sides[0], searching.where(x > xp[-1], sides[1], out))
     return searching.where(elementwise.isnan(x), x, out)
