@@ -291,6 +291,11 @@ ERRORS = [
     ("xp.histogram(x, weights=k)", "ValueError: histogram: expected weights of the shape of x"),
     ("xp.cov(xp.ones((2, 2, 2)))", "ValueError: cov: expected x with one or two axes, got shape"),
     ("xp.cov(x, fweights=x[0])", "TypeError: cov: expected fweights of integers, got float64"),
+    (
+        "xp.cov(x[:, :3], fweights=k - 1)",
+        "ValueError: cov: expected fweights of 0 or more, got negative on",
+    ),
+    ("xp.cov(x, aweights=-x[0] ** 2)", "ValueError: cov: expected aweights of 0 or more, got nega"),
     ("xp.cov(x, aweights=x)", "ValueError: cov: expected aweights of shape (5,), one an observ"),
     ("xp.cdist(x, x[0])", "ValueError: cdist: expected x1 and x2 of shapes (..., m, features)"),
     ("xp.cdist(x, x, p=-1)", "ValueError: cdist: expected p of 0 or more, got -1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_number, as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, manipulation, statistical
@@ -50,7 +51,8 @@ def cov(
     Raises
     ------
     ValueError
-        If `x` has more than two axes, or weights another shape.
+        If `x` has more than two axes, or weights another shape, or negative values, which is not
+        checked on a GPU.
     TypeError
         If `fweights` are not integers.
 
@@ -108,6 +110,10 @@ def _weights(x: Tensor, fweights: Any, aweights: Any) -> Tensor | None:
             )
         if name == "fweights" and weights.dtype.kind not in "iu":
             raise TypeError(f"cov: expected fweights of integers, got {weights.dtype}")
+        if not x.device.backend.asynchronous and weights.dtype.kind in "if":
+            positive = statistical.all(weights.detach() >= 0)
+            if not check_true(positive.device, positive._data):
+                raise ValueError(f"cov: expected {name} of 0 or more, got negative ones")
         real = elementwise.real(x).dtype if x.dtype.kind == "c" else x.dtype
         weights = astype(weights, real, copy=False)
         product = weights if product is None else product * weights
