@@ -83,6 +83,15 @@ def test_bounds_and_fill_values_have_gradients(fn: Callable[..., Tensor], device
     assert gradcheck(fn, inputs) and gradgradcheck(fn, inputs)
 
 
+def test_fill_value_beyond_the_default_dtype_is_exact(device: str) -> None:
+    for value in (1e300, complex(0, 1e300)):
+        x = xgrad.full(2, value, dtype=xgrad.complex128, device=device)
+        assert x.tolist() == [value, value]
+    row = xgrad.asarray([float("inf"), 1.0], dtype=xgrad.float64, device=device)
+    batched = xgrad.vmap(xgrad.nan_to_num)(xgrad.stack([row, row]))
+    assert (batched == xgrad.nan_to_num(row)).all()
+
+
 def test_requires_grad_of_created_tensor_makes_a_leaf() -> None:
     x = xgrad.arange(leaf64(0.5), 2.0, requires_grad=True)
     assert x.is_leaf and x.requires_grad

@@ -287,7 +287,9 @@ def full(
         filled: Tensor = unlink(broadcast_to(value, _lengths(shape)))
         return filled.detach().requires_grad_() if requires_grad else filled
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
-    value_dtype = asarray(fill_value).dtype
+    # the dtype of 0, since a large float would overflow in the default dtype
+    inexact = isinstance(fill_value, (float, complex))
+    value_dtype = asarray(type(fill_value)(0) if inexact else fill_value).dtype
     dtype = value_dtype if dtype is None else dtype
     check_cast("full", value_dtype, dtype)
     if isinstance(fill_value, int):  # NumPy before 2.1 would truncate it
