@@ -141,6 +141,10 @@ def test_samplers_draw_from_the_default_generator():
 
 SAMPLERS: dict[str, Any] = {
     "random": lambda g: {"sampler": data.RandomSampler(range(20), generator=g)},
+    "repeated": lambda g: {
+        "sampler": data.RandomSampler(range(20), num_samples=50, generator=g),
+        "num_workers": 3,  # which read ahead, into the next order
+    },
     "replacement": lambda g: {"sampler": data.RandomSampler(range(20), True, 25, g)},
     "weighted": lambda g: {"sampler": data.WeightedRandomSampler(np.arange(20.0), 25, generator=g)},
     "batches": lambda g: {

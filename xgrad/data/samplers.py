@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from xgrad.core.dtypes import float64
@@ -21,7 +22,9 @@ class Sampler(Generic[T_co]):
     """Base class of samplers: iterables of the indices of samples, anew in each iteration.
 
     A subclass defines ``__iter__()``, and ``__len__()`` if a `DataLoader` needs a length. Any
-    iterable of ints is accepted in its place.
+    iterable of ints is accepted in its place. To be resumed by `DataLoader.load_state_dict`, it
+    draws all random numbers of an iteration from `xgrad.random` before the first index, since
+    workers read indices ahead.
 
     Examples
     --------
@@ -129,10 +132,12 @@ class RandomSampler(Sampler[int]):
         if self.replacement:
             yield from randint(0, size, (left,), device="cpu", generator=self.generator).tolist()
             return
-        while left > 0:
-            order = randperm(size, device="cpu", generator=self.generator).tolist()
-            yield from order[:left]
-            left -= size
+        # all orders are drawn before the first index: see `Sampler`
+        orders = [
+            randperm(size, device="cpu", generator=self.generator).tolist()
+            for _ in range(-(-left // size))
+        ]
+        yield from islice(chain.from_iterable(orders), left)
 
     def __len__(self) -> int:
         return self.num_samples
