@@ -86,6 +86,9 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
         [m.StepLR(o, 3, 0.5), m.MultiplicativeLR(o, lambda epoch: 0.9), m.PolynomialLR(o, 30)],
         milestones=[8, 30],
     ),
+    "SequentialLR from products": lambda o, m: m.SequentialLR(
+        o, [m.MultiplicativeLR(o, lambda epoch: 0.9), m.ExponentialLR(o, 0.8)], milestones=[8]
+    ),
     "SequentialLR with restarts": lambda o, m: m.SequentialLR(
         o,
         [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingWarmRestarts(o, 20)],

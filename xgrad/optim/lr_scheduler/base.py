@@ -116,6 +116,10 @@ class LRScheduler:
     def _rates(self) -> list[float]:
         return [float(group["lr"]) for group in self.optimizer.param_groups]
 
+    def _begin(self) -> None:
+        """Set the learning rates of epoch 0 as the constructor does."""
+        self._restart()
+
     def _restart(self) -> None:
         """Set the learning rates of epoch 0."""
         self._reset()

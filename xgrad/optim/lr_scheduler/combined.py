@@ -125,7 +125,9 @@ class SequentialLR(_Combined):
         """Advance the schedule of epoch `last_epoch`, and return its learning rates."""
         index = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[index]
-        if self.last_epoch == (0, *self._milestones)[index]:
+        if not self.last_epoch:
+            scheduler._begin()
+        elif self.last_epoch == (0, *self._milestones)[index]:
             scheduler._restart()
         else:
             scheduler._advance()

@@ -99,6 +99,10 @@ class MultiplicativeLR(LRScheduler):
     def _first_lr(self) -> list[float]:
         return self._rates()
 
+    def _begin(self) -> None:
+        self.last_epoch = 0
+        self._set(self.base_lrs)
+
     def _restart(self) -> None:
         self._reset()
         self._advance()
