@@ -311,7 +311,7 @@ def test_saved_images_have_the_rounded_levels(tmp_path):
         ),
         (
             "t.RandomCrop(8, None, 1)",
-            "TypeError: RandomCrop: expected a bool for pad_if_needed, got",
+            "TypeError: RandomCrop: expected True or False for pad_if_needed, got",
         ),
         (
             "t.RandomVerticalFlip(2)",

@@ -22,6 +22,7 @@ __all__ = ["median", "nanmedian", "quantile"]
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_ROUNDINGS: dict[str, Any] = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
 
 
 def _sorted_rows(op: str, x: Any, axis: Any, keepdims: bool) -> tuple[Tensor, tuple[int, ...]]:
@@ -116,9 +117,8 @@ def quantile(
         raise ValueError(f"quantile: expected q from 0 to 1, got {shown(q)}")
     rows, shape = _sorted_rows("quantile", x, axis, keepdims)
     positions = np.atleast_1d(parts).astype(np.float64) * (rows.shape[-1] - 1)
-    rounding = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}.get(method)
-    if rounding is not None:
-        positions = rounding(positions)
+    if method in _ROUNDINGS:
+        positions = _ROUNDINGS[method](positions)
     below, above = np.floor(positions), np.ceil(positions)
     weights = np.where(above > below, 0.5, 0.0) if method == "midpoint" else positions - below
     out = _at(rows, below)

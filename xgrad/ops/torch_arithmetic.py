@@ -110,8 +110,8 @@ def lerp(self: Tensor, end: Any, weight: Any) -> Tensor:
     change = end - self
     if isinstance(weight, Tensor):
         near = elementwise.abs(weight) < 0.5
-        start = searching.where(near, self, end)
-        return start + change * searching.where(near, weight, weight - 1)
+        factor = searching.where(near, weight, weight - 1)
+        return elementwise.add(searching.where(near, self, end), change * factor)
     if abs(check_factor("lerp", "weight", weight)) < 0.5:
         return elementwise.add(self, change * weight)
     return elementwise.add(end, change * (weight - 1))  # exact for a weight of 1

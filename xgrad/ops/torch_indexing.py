@@ -235,10 +235,10 @@ def source_of(op: str, src: Any, value: Any) -> Any:
 
 def _check_integers(op: str, index: Any) -> Tensor:
     """Return an index; raise IndexError unless it has integers, since bools would be a mask."""
-    index = check_tensor(op, "index", index)
-    if index.dtype.kind not in "iu":
-        raise IndexError(f"{op}: expected integers for index, got {index.dtype}")
-    return index
+    found: Tensor = check_tensor(op, "index", index)
+    if found.dtype.kind not in "iu":
+        raise IndexError(f"{op}: expected integers for index, got {found.dtype}")
+    return found
 
 
 def _index_vector(op: str, index: Any) -> Tensor:
