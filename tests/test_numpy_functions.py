@@ -289,6 +289,9 @@ ERRORS = [
     ("xp.histogram(x, bins=[0, 1], range=(0, 1))", "ValueError: histogram: expected range=None"),
     ("xp.histogram(x, density=1)", "TypeError: histogram: expected a bool for density, got 1"),
     ("xp.histogram(x, weights=k)", "ValueError: histogram: expected weights of the shape of x"),
+    ("xp.nansum(x, axis=2)", "IndexError: nansum: expected axis from -2 to 1 for x of shape"),
+    ("xp.nanmean(x, axis=(0, 0))", "ValueError: nanmean: expected different axes for axis, got"),
+    ("xp.histogram(x, bins='auto')", "TypeError: histogram: expected an int, or edges, for bins"),
     ("xp.cov(xp.ones((2, 2, 2)))", "ValueError: cov: expected x with one or two axes, got shape"),
     ("xp.cov(x, fweights=x[0])", "TypeError: cov: expected fweights of integers, got float64"),
     (

@@ -214,6 +214,8 @@ def _equal_edges(x: Tensor, bins: int, limits: Any) -> Tensor:
 
 def _given_edges(x: Tensor, bins: Any) -> Tensor:
     """Return given edges in the dtype and on the device of the elements."""
+    if isinstance(bins, str):
+        raise TypeError(f"histogram: expected an int, or edges, for bins, got {shown(bins)}")
     edges = bins if isinstance(bins, Tensor) else asarray(bins, device=x.device)
     edges = astype(as_floating("histogram", "bins", edges).detach(), x.dtype, copy=False)
     if edges.ndim != 1 or edges.shape[0] < 2:

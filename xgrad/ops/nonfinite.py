@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.core.arguments import as_number, as_tensor
+from xgrad.core.arguments import as_number, as_tensor, axis_error
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, searching, statistical
@@ -110,6 +110,7 @@ def nansum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool
     Tensor(4.)
     """
     x = as_tensor("nansum", "x", x)
+    _check_axis("nansum", x, axis)
     some = searching.where(elementwise.isnan(x), 0, x) if x.dtype.kind in "fc" else x
     return statistical.sum(some, axis=axis, dtype=dtype, keepdims=keepdims)
 
@@ -145,6 +146,13 @@ def nanmean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
     Tensor(2.)
     """
     x = as_floating("nanmean", "x", x)
+    _check_axis("nanmean", x, axis)
     known = statistical.sum(~elementwise.isnan(x), axis=axis, keepdims=keepdims, dtype=x.dtype)
     known = searching.where(known == 0, math.nan, known)  # 0 / 0 would warn
     return nansum(x, axis=axis, keepdims=keepdims) / known
+
+
+def _check_axis(op: str, x: Tensor, axis: Any) -> None:
+    """Raise an error that names the function, not the sum of which it consists."""
+    if axis is not None and (error := axis_error(op, "axis", axis, x.shape)) is not None:
+        raise error
