@@ -580,6 +580,12 @@ def test_invalid_arguments_of_a_loader_are_refused(options, error, message):
         DataLoader(**{"dataset": Images(3), **options})
 
 
+@pytest.mark.parametrize("dataset", [[1, 2], TensorDataset(xgrad.ones(2))])
+def test_empty_batch_is_refused(dataset):
+    with pytest.raises(ValueError, match="at least one index in each batch of batch_sampler"):
+        list(DataLoader(dataset, batch_sampler=[[0], []]))
+
+
 def test_generator_of_numpy_is_refused():
     with pytest.raises(TypeError, match=r"expected an xgrad\.random\.Generator, got Generator"):
         next(iter(DataLoader(pairs(3), shuffle=True, generator=np.random.default_rng())))

@@ -363,7 +363,12 @@ class DataLoader:
                     raise TypeError(
                         f"DataLoader: expected lists of int from batch_sampler, got {shown(batch)}"
                     )
-                yield self._own_part(list(batch))
+                if not (indices := list(batch)):
+                    raise ValueError(
+                        "DataLoader: expected at least one index in each batch of batch_sampler,"
+                        " got none"
+                    )
+                yield self._own_part(indices)
             return
         if self.sampler is not None:
             order = self._start(self.sampler)
