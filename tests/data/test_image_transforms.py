@@ -327,7 +327,7 @@ def test_saved_images_have_the_rounded_levels(tmp_path):
         ),
         (
             "t.RandomErasing(ratio=(2, 1))",
-            "ValueError: RandomErasing: expected two numbers above 0",
+            "ValueError: RandomErasing: expected two finite numbers above 0",
         ),
         (
             "t.RandomErasing(1, value=(1, 2))(x)",
@@ -336,10 +336,24 @@ def test_saved_images_have_the_rounded_levels(tmp_path):
         ("g(5)", "TypeError: make_grid: expected a tensor or tensors, got int"),
         ("g([])", "ValueError: make_grid: expected images of one shape, got shapes []"),
         ("g(x, nrow=0)", "ValueError: make_grid: expected an int of 1 or more for nrow, got 0"),
+        ("g(x, normalize='no')", "TypeError: make_grid: expected True or False for normalize, got"),
+        ("g(x, normalize=True, scale_each=1)", "TypeError: make_grid: expected True or False for"),
+        (
+            "g([x[0]] * 2, normalize=True, value_range=(0, xp.inf))",
+            "ValueError: make_grid: expected two finite numbers in ascending order for value_range",
+        ),
+        (
+            "g([x[0]] * 2, normalize=True, value_range='ab')",
+            "TypeError: make_grid: expected numbers",
+        ),
+        (
+            "t.RandomErasing(ratio=(0.3, xp.inf))",
+            "ValueError: RandomErasing: expected two finite numbers above 0 in ascending order for",
+        ),
         ("g(x, scale_each=True)", "ValueError: make_grid: expected scale_each with normalize=True"),
         (
             "g(x, normalize=True, value_range=(1, 0))",
-            "ValueError: make_grid: expected two numbers in ascending order for value_range",
+            "ValueError: make_grid: expected two finite numbers in ascending order for value_range",
         ),
         ("s(x.astype('uint8'), 'x.png')", "TypeError: save_image: expected a floating dtype, from"),
         ("s(x, 'x.nope')", "ValueError: save_image: expected a format that Pillow writes, such as"),

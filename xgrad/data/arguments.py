@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence, Sized
 from numbers import Real
 from typing import Any
@@ -93,11 +94,11 @@ def as_numbers(name: str, argument: str, value: Any) -> tuple[float, ...]:
 
 
 def as_bounds(name: str, argument: str, value: Any) -> tuple[float, float]:
-    """Return two numbers above 0 in ascending order; ValueError for anything else."""
+    """Return two finite numbers above 0 in ascending order; ValueError for anything else."""
     low, high = values if len(values := as_numbers(name, argument, value)) == 2 else (0.0, 0.0)
-    if not 0 < low <= high:
+    if not 0 < low <= high < math.inf:
         raise ValueError(
-            f"{name}: expected two numbers above 0 in ascending order for {argument}, got"
+            f"{name}: expected two finite numbers above 0 in ascending order for {argument}, got"
             f" {shown(value)}"
         )
     return low, high

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.core.tensor import Tensor
+from xgrad.data.arguments import as_numbers, flag
 from xgrad.ops import broadcast_to, clip, concat, full, permute_dims, reshape, stack
 from xgrad.ops import max as max_
 from xgrad.ops import min as min_
@@ -72,6 +73,8 @@ def make_grid(
             raise ValueError(
                 f"make_grid: expected an int of {least} or more for {name}, got {shown(value)}"
             )
+    for name, value in (("normalize", normalize), ("scale_each", scale_each)):
+        flag("make_grid", name, value)
     if normalize:
         images = _normalized(images, value_range, scale_each)
     elif value_range is not None or scale_each:
@@ -187,10 +190,11 @@ def _normalized(
         axes = (1, 2, 3) if scale_each else None
         low, high = (f(images, axis=axes, keepdims=True) for f in (min_, max_))
         return (images - low) / clip(high - low, 1e-5, None)
-    if len(value_range) != 2 or not value_range[0] < value_range[1]:
+    limits = as_numbers("make_grid", "value_range", value_range)
+    if len(limits) != 2 or not -math.inf < limits[0] < limits[1] < math.inf:
         raise ValueError(
-            "make_grid: expected two numbers in ascending order for value_range, got"
+            "make_grid: expected two finite numbers in ascending order for value_range, got"
             f" {shown(value_range)}"
         )
-    start, end = value_range
+    start, end = limits
     return (clip(images, start, end) - start) / max(end - start, 1e-5)
