@@ -21,6 +21,7 @@ from xgrad.data.transforms.deterministic import (
     Pad,
     ToTensor,
 )
+from xgrad.data.transforms.resizing import Resize
 from xgrad.support import hints
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "RandomErasing",
     "RandomHorizontalFlip",
     "RandomVerticalFlip",
+    "Resize",
     "ToTensor",
 ]
 hints.install(__name__)
