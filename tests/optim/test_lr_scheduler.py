@@ -357,7 +357,11 @@ def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
         ),
         (
             "m.CosineAnnealingWarmRestarts(o, 5).step(-1)",
-            "ValueError: CosineAnnealingWarmRestarts.step: expected an epoch of 0 or more, got -1",
+            "ValueError: CosineAnnealingWarmRestarts.step: expected a finite epoch of 0 or more",
+        ),
+        (
+            "m.CosineAnnealingWarmRestarts(o, 5).step(float('inf'))",
+            "ValueError: CosineAnnealingWarmRestarts.step: expected a finite epoch of 0 or more",
         ),
         (
             "m.CyclicLR(o, 0.1, [1.0])",

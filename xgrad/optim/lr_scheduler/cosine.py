@@ -147,9 +147,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             super().step()
             return
         refuse("CosineAnnealingWarmRestarts.step counts epochs: call it after the captured step")
-        if number("CosineAnnealingWarmRestarts.step", "epoch", epoch) < 0:
+        if not 0 <= number("CosineAnnealingWarmRestarts.step", "epoch", epoch) < math.inf:
             raise ValueError(
-                f"CosineAnnealingWarmRestarts.step: expected an epoch of 0 or more, got {epoch}"
+                "CosineAnnealingWarmRestarts.step: expected a finite epoch of 0 or more, got"
+                f" {epoch}"
             )
         self._seek(epoch)
         self.last_epoch = math.floor(epoch)
