@@ -485,6 +485,16 @@ class Untyped:
             ValueError,
             r"Rprop: expected etas to be a number between 0 and 1 and one above 1, got \(1.0, 1.2",
         ),
+        (
+            lambda x: Rprop([x], maximize=1),
+            TypeError,
+            "Rprop: expected maximize to be True or False, got 1",
+        ),
+        (
+            lambda x: Adam([{"params": [x], "amsgrad": "no"}]),
+            TypeError,
+            "Adam: expected amsgrad to be True or False, got 'no'",
+        ),
         (lambda x: Rprop([x], etas=0.5), ValueError, "Rprop: expected etas to be two numbers"),
         (
             lambda x: Rprop([x], step_sizes=(1.0, 0.5)),

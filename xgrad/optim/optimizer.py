@@ -17,7 +17,12 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import zeros_like
 from xgrad.optim.flat import FlatParameters, State, Update
 from xgrad.optim.loading import read_state_dict
-from xgrad.optim.rules import IMPLEMENTATIONS, check_implementation, check_ranges
+from xgrad.optim.rules import (
+    IMPLEMENTATIONS,
+    check_flags,
+    check_implementation,
+    check_ranges,
+)
 from xgrad.support.hints import shown
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -130,10 +135,11 @@ class Optimizer:
         )
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option of a new group is out of range.
+        """Raise a ValueError if an option of a new group is out of range, a TypeError for a flag.
 
-        By default, the options in `ranges` are checked.
+        By default, the options in `ranges` and the flags that all optimizers share are checked.
         """
+        check_flags(type(self).__name__, options)
         check_ranges(type(self).__name__, options, *self.ranges)
 
     def state_shapes(self, p: Tensor) -> Mapping[str, tuple[int, ...]]:

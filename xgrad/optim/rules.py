@@ -39,6 +39,19 @@ def check_implementation(name: str, given: Mapping[str, Any]) -> None:
             )
 
 
+#: Options that are True or False, by the names that all optimizers share.
+_FLAGS = ("maximize", "nesterov", "amsgrad", "centered", "decoupled_weight_decay")
+
+
+def check_flags(name: str, options: Mapping[str, Any]) -> None:
+    """Raise a TypeError unless the flags among the options are bools."""
+    for key in _FLAGS:
+        if key in options and not isinstance(options[key], bool):
+            raise TypeError(
+                f"{name}: expected {key} to be True or False, got {shown(options[key])}"
+            )
+
+
 def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:
     """Raise a ValueError unless an option is a number from 0 up to `below`, which is excluded."""
     try:
