@@ -63,14 +63,14 @@ def quantile(
     method: Method = "linear",
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the values below which given parts of the elements along axes are.
+    """Return quantiles: the values below which given fractions of the elements along axes lie.
 
     Parameters
     ----------
     x : Tensor
         Real numbers; integers and bools count as float32.
     q : float or sequence of float
-        The parts, from 0 to 1. A sequence gives the result a first axis.
+        The fractions, from 0 to 1. A sequence gives the result a first axis.
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     method : {"linear", "lower", "higher", "midpoint", "nearest"}, default "linear"
@@ -88,7 +88,7 @@ def quantile(
     Raises
     ------
     ValueError
-        If a part is not from 0 to 1, `method` is none of these, or there are no elements.
+        If a fraction is not from 0 to 1, `method` is none of these, or there are no elements.
     TypeError
         If `x` is complex, or `q` is a tensor: pass ``q.tolist()``.
 

@@ -100,7 +100,7 @@ def erf(self: Tensor) -> Tensor:
 
 
 def frac(self: Tensor) -> Tensor:
-    """Return the part behind the decimal point, with the sign of the element."""
+    """Return the fractional part of each element, with its sign."""
     return elementwise.subtract(self, elementwise.trunc(self))
 
 

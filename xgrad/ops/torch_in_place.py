@@ -15,7 +15,7 @@ def _assign(x: Tensor, value: Any, key: Any = ...) -> Tensor:
 
 
 def copy_(self: Tensor, src: Any) -> Tensor:
-    """Give this tensor the values of another, and return it."""
+    """Copy the values of another tensor into this one, and return it."""
     return _assign(self, tensor_conversion.asarray(src, dtype=self.dtype, device=self.device))
 
 
@@ -35,7 +35,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def abs_(self: Tensor) -> Tensor:
-    """Give each element its absolute value, and return it."""
+    """Replace each element by its absolute value, and return this tensor."""
     return writing.update(self, lambda x, _: elementwise.abs(x), ())
 
 
@@ -46,7 +46,7 @@ def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Limit the elements to at least `min` and at most `max`, and return it."""
+    """Limit the elements to at least `min` and at most `max`, and return this tensor."""
     return writing.update(self, lambda x, bounds: elementwise.clip(x, *bounds), (min, max))
 
 
@@ -56,7 +56,7 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 
 def exp_(self: Tensor) -> Tensor:
-    """Give each element its exponential, and return it."""
+    """Replace each element by its exponential, and return this tensor."""
     return writing.update(self, lambda x, _: elementwise.exp(x), ())
 
 
@@ -76,7 +76,7 @@ def pow_(self: Tensor, exponent: Any) -> Tensor:
 
 
 def sqrt_(self: Tensor) -> Tensor:
-    """Give each element its square root, and return it."""
+    """Replace each element by its square root, and return this tensor."""
     return writing.update(self, lambda x, _: elementwise.sqrt(x), ())
 
 
@@ -129,7 +129,7 @@ def lerp_(self: Tensor, end: Any, weight: Any) -> Tensor:
 def nan_to_num_(
     self: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Give NaNs and infinities of this tensor numbers, and return it."""
+    """Replace NaNs and infinities by numbers, and return this tensor."""
     return _updated(self, torch_arithmetic.nan_to_num, nan, posinf, neginf)
 
 

@@ -84,7 +84,7 @@ class RandomCrop:
 
 
 class RandomHorizontalFlip:
-    """Images exchanged left to right, with a probability.
+    """Images flipped horizontally, with a probability.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class RandomHorizontalFlip:
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Images exchanged top to bottom, with a probability.
+    """Images flipped vertically, with a probability.
 
     Parameters
     ----------
