@@ -58,6 +58,7 @@ def test_medians_of_infinities_and_nans() -> None:
     for row in ([inf, inf], [-inf, -inf, 1.0], [1.0, inf], [nan, 1.0, 2.0], [1.0, nan]):
         same(xgrad.median(xgrad.asarray(row)), np.median(row))
     assert xgrad.quantile(xgrad.asarray([inf, inf]), 0.3).item() == inf
+    assert xgrad.median(xgrad.asarray([0.0, 5e-324, 1.0], dtype=xgrad.float64)).item() == 5e-324
     assert xgrad.quantile(xgrad.asarray([1.0, nan, 2.0]), [0.0, 1.0]).isnan().all()
     assert xgrad.median(xgrad.asarray([1, 2])).item() == 1.5
     assert xgrad.median(xgrad.asarray([1e308, 1.5e308], dtype="float64")).item() == 1.25e308

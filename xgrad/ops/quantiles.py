@@ -181,8 +181,10 @@ def median(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor
     """
     rows, shape = _sorted_rows("median", x, axis, keepdims)
     n = rows.shape[-1]
-    low, high = rows[..., (n - 1) // 2 : (n - 1) // 2 + 1], rows[..., n // 2 : n // 2 + 1]
-    return manipulation.reshape(_or_nan(rows, _mean_of_two(low, high)), shape)
+    out = rows[..., n // 2 : n // 2 + 1]
+    if n % 2 == 0:  # not for one element, since half of the smallest float is 0
+        out = _mean_of_two(rows[..., n // 2 - 1 : n // 2], out)
+    return manipulation.reshape(_or_nan(rows, out), shape)
 
 
 def _mean_of_two(low: Tensor, high: Tensor) -> Tensor:
