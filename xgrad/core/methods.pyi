@@ -302,7 +302,7 @@ class Methods:
     def flip(self, dims: Any, *more: int) -> Tensor:
         """Return this tensor with the elements along axes in reverse order."""
     def index_select(self, dim: int, index: Any) -> Tensor:
-        """Return the elements at `index` along an axis: see `xgrad.take`."""
+        """Return the slices at an index along an axis: see `xgrad.take`."""
     def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
         """Return the logarithm of `softmax` along an axis."""
     def logsumexp(self, dim: Dim, keepdim: bool = False) -> Tensor:
@@ -374,7 +374,7 @@ class Methods:
     def type_as(self, other: Tensor) -> Tensor:
         """Return this tensor in the dtype and on the device of another."""
     def copy_(self, src: Any) -> Tensor:
-        """Give this tensor the values of another, and return it."""
+        """Copy the values of another tensor into this one, and return it."""
     def fill_(self, value: Any) -> Tensor:
         """Give every element the same value, and return this tensor."""
     def masked_fill_(self, mask: Any, value: Any) -> Tensor:
@@ -382,15 +382,15 @@ class Methods:
     def zero_(self) -> Tensor:
         """Give every element the value 0, and return this tensor."""
     def abs_(self) -> Tensor:
-        """Give each element its absolute value, and return it."""
+        """Replace each element by its absolute value, and return this tensor."""
     def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """Add `other`, times the number `alpha`, to this tensor, and return it."""
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Limit the elements to at least `min` and at most `max`, and return it."""
+        """Limit the elements to at least `min` and at most `max`, and return this tensor."""
     def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Divide this tensor, round the quotient as `div` does, and return it."""
     def exp_(self) -> Tensor:
-        """Give each element its exponential, and return it."""
+        """Replace each element by its exponential, and return this tensor."""
     def mul_(self, other: Any) -> Tensor:
         """Multiply this tensor, and return it."""
     def neg_(self) -> Tensor:
@@ -398,7 +398,7 @@ class Methods:
     def pow_(self, exponent: Any) -> Tensor:
         """Raise this tensor to a power, and return it."""
     def sqrt_(self) -> Tensor:
-        """Give each element its square root, and return it."""
+        """Replace each element by its square root, and return this tensor."""
     def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """Subtract `other`, times the number `alpha`, from this tensor, and return it."""
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
@@ -408,7 +408,7 @@ class Methods:
     def swapaxes(self, dim0: int, dim1: int) -> Tensor:
         """Return this tensor with two axes exchanged."""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Limit the elements to at least `min` and at most `max`, and return it."""
+        """Limit the elements to at least `min` and at most `max`, and return this tensor."""
     def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Divide this tensor, round the quotient as `div` does, and return it."""
     def multiply_(self, other: Any) -> Tensor:
@@ -422,7 +422,7 @@ class Methods:
     def erf(self) -> Tensor:
         """Return the error function: see `xgrad.special.erf`."""
     def frac(self) -> Tensor:
-        """Return the part behind the decimal point, with the sign of the element."""
+        """Return the fractional part of each element, with its sign."""
     def lerp(self, end: Any, weight: Any) -> Tensor:
         """Return this tensor plus `weight` times its difference from `end`."""
     def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
@@ -508,7 +508,7 @@ class Methods:
     def nan_to_num_(
         self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
     ) -> Tensor:
-        """Give NaNs and infinities of this tensor numbers, and return it."""
+        """Replace NaNs and infinities by numbers, and return this tensor."""
     def fliplr(self) -> Tensor:
         """Return this tensor with its second axis in reverse order."""
     def flipud(self) -> Tensor:
