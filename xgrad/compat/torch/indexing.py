@@ -12,7 +12,7 @@ from xgrad.compat.torch.promotion import as_operands, is_number, result_type
 from xgrad.compat.torch.tensor import as_torch, torch_function
 from xgrad.core.arguments import front_axis
 from xgrad.core.tensor import Tensor
-from xgrad.ops import indexing, torch_methods, writing
+from xgrad.ops import indexing, torch_indexing, writing
 
 
 def as_key(key: Any) -> Any:
@@ -134,7 +134,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """Return the elements at indices along an axis: see `xgrad.take_along_axis`."""
     if not input.ndim:
         return xgrad.reshape(input, ()) if not index.ndim else xgrad.reshape(input, (1,))
-    return torch_methods.gather(input, dim, index)
+    return torch_indexing.gather(input, dim, index)
 
 
 @torch_function
