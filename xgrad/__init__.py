@@ -7,7 +7,7 @@ import typing as _typing
 from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 
-from xgrad import autograd, ops
+from xgrad import ops
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import default_device, devices, set_tf32
@@ -51,7 +51,7 @@ from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 _providers.register(
-    autograd=autograd,
+    autograd="xgrad.autograd",
     differences="xgrad.ops.differences",
     dlpack="xgrad.ops.dlpack",
     functions="xgrad",
@@ -72,6 +72,7 @@ _providers.register(
 if _typing.TYPE_CHECKING:
     from xgrad import (
         amp,
+        autograd,
         data,
         distributed,
         distributions,
@@ -127,6 +128,7 @@ newaxis = None
 #: Modules and functions that are loaded at their first use.
 _MODULES = (
     "amp",
+    "autograd",
     "data",
     "distributed",
     "distributions",

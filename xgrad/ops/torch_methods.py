@@ -25,7 +25,6 @@ from xgrad.ops import (
     statistical,
     tensor_conversion,
     torch_arithmetic,
-    torch_in_place,
     torch_indexing,
     torch_reductions,
     writing,
@@ -377,7 +376,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     **torch_arithmetic.METHODS,
     **torch_reductions.METHODS,
     **torch_indexing.METHODS,
-    **torch_in_place.METHODS,
     **{
         method.__name__: method
         for method in (

@@ -1,9 +1,8 @@
-"""Shapes as PyTorch gives them: `torch.Size`, and the attribute ``Tensor.size``."""
+"""Shapes as PyTorch gives them: `torch.Size`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, overload
 
 
@@ -29,22 +28,3 @@ class Size(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
-
-
-class ElementCount(int):
-    """The number of elements of a tensor, xgrad's ``x.size``.
-
-    Called, it is PyTorch's method of the same name, ``x.size()`` or ``x.size(dim)``: functions of
-    xgrad, and programs for PyTorch, each find what they expect.
-    """
-
-    _shape: Size
-
-    def __new__(cls, shape: Iterable[int]) -> ElementCount:
-        count = super().__new__(cls, math.prod(shape))
-        count._shape = Size(shape)
-        return count
-
-    def __call__(self, dim: int | None = None) -> Any:
-        """Return the shape, or the length of one axis."""
-        return self._shape if dim is None else self._shape[dim]

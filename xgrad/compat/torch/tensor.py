@@ -12,7 +12,9 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import xgrad
-from xgrad.compat.torch.shape import ElementCount, Size
+from xgrad.compat.torch.shape import Size
+from xgrad.core.size import Size as ElementCount
+from xgrad.core.size import size_of
 from xgrad.core.tensor import as_subclass
 from xgrad.nn.parameter import Parameter as XgradParameter
 from xgrad.ops import writing
@@ -51,8 +53,8 @@ class Tensor(xgrad.Tensor):
 
     @property
     def size(self) -> ElementCount:
-        """The number of elements, as in xgrad; called, PyTorch's ``size()`` and ``size(dim)``."""
-        return ElementCount(self._data.shape)
+        """The number of elements; a call of it, ``x.size()``, returns the shape."""
+        return size_of(self.shape)
 
     def __repr__(self) -> str:
         # names of equal lengths, so the columns stay aligned
