@@ -72,6 +72,23 @@ def collapsed(path: tuple[int, ...]) -> list[int]:
     return [label for label in merged if label]
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_nan_in_an_input_is_not_taken_for_an_impossible_target(zero_infinity, device, torch):
+    logs = np.log(np.full((7, 4, 5), 0.2))
+    logs[2, 0, 3] = logs[6, 3, 1] = np.nan  # the second one is after the end of its sequence
+    options = {"reduction": "none", "zero_infinity": zero_infinity}
+    lengths = [7, 7, 7, 6], [3, 3, 3, 3]
+    ours = on(device, logs).requires_grad_()
+    loss = F.ctc_loss(ours, on(device, TARGETS), *lengths, **options)
+    loss.sum().backward()
+    expected = torch.nn.functional.ctc_loss(
+        torch.tensor(logs), torch.tensor(TARGETS), *map(torch.tensor, lengths), **options
+    )
+    np.testing.assert_allclose(host(loss), expected.numpy(), 1e-12)
+    assert np.isnan(host(ours.grad)).any(axis=(0, 2)).tolist() == [True, False, False, False]
+
+
 @pytest.mark.parametrize("target", [[], [1], [1, 2], [2, 2], [1, 2, 1]])
 def test_second_gradient_matches_sum_over_all_alignments(target, torch):
     x = np.random.default_rng(1).normal(size=(5, 3))

@@ -77,7 +77,7 @@ def _alignment_rule(
     before = xp.stack((prefixes or _prefixes(xp, scores, skips, lengths))[1:])
     after = xp.stack(_suffixes(xp, scores, skips, lengths, finals))
     times = xp.expand_dims(xp.arange(time, device=scores.device), axis=1)
-    here = xp.expand_dims((times < lengths) & (out > _NEVER / 2), axis=2)
+    here = xp.expand_dims((times < lengths) & ~(out <= _NEVER / 2), axis=2)  # NaN stays NaN
     logs = before + after - xp.expand_dims(out, axis=1)
     logs = xp.where(here, logs, xp.full_like(logs, _NEVER))
     return xp.expand_dims(g, axis=1) * xp.exp(logs)
@@ -212,7 +212,7 @@ def ctc_loss(
     labels = where(inside, astype(labels, int64), blank)
     check_numbers(op, "targets", labels, classes)
     losses = -_likelihood(logs, labels, times, counts, blank)
-    losses = where(losses < -_NEVER / 2, losses, 0.0 if zero_infinity else math.inf)
+    losses = where(losses >= -_NEVER / 2, 0.0 if zero_infinity else math.inf, losses)
     if reduction == "mean":
         losses = losses / astype(maximum(counts, 1), losses.dtype)
     return reduce_losses(losses if batched else losses[0], reduction)
