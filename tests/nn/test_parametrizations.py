@@ -118,6 +118,21 @@ def test_backward_through_two_calls_with_spectral_norm_matches_pytorch(form, tor
     check_equal(*grads)
 
 
+@pytest.mark.parametrize("form", ["new", "old"])
+def test_training_call_between_evaluation_and_its_backward_pass_with_spectral_norm(form, torch):
+    module, other = twins(torch, "spectral_norm", form, LAYERS[0])
+    x = np.random.default_rng(0).normal(size=(2, 5, 3))
+    losses = [
+        (module.train(mode)(xgrad.asarray(v)) ** 2).sum()
+        for mode, v in zip((False, True), x, strict=True)
+    ]
+    sum(losses).backward()
+    for mode, v in zip((False, True), x, strict=True):
+        (other.train(mode)(torch.tensor(v)) ** 2).sum().backward()
+    grads = [{k: p.grad.numpy() for k, p in m.named_parameters()} for m in (module, other)]
+    check_equal(*grads)
+
+
 def test_spectral_norm_divides_a_vector_by_its_norm():
     layer = parametrizations.spectral_norm(nn.LayerNorm(4).double())
     layer.weight = xgrad.asarray([1.0, 2.0, 2.0, 4.0], dtype=xgrad.float64)

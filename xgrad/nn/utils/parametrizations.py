@@ -13,6 +13,7 @@ from xgrad.nn.utils.weight_norms import (
     as_matrix,
     check_dim,
     check_spectral,
+    divided,
     norm_except,
     normalized,
     parameter_of,
@@ -100,11 +101,11 @@ class _SpectralNorm(Module):
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
             return normalized(weight, self.eps)
-        matrix, u, v = as_matrix(weight, self.dim), self._u, self._v
         if self.training:
-            u, v = power_iterations(matrix, u, v, self.n_power_iterations, self.eps, "u")
+            matrix, count = as_matrix(weight, self.dim), self.n_power_iterations
+            u, v = power_iterations(matrix, self._u, self._v, count, self.eps, "u")
             self._u.data, self._v.data = u, v
-        return weight / (u @ (matrix @ v))
+        return divided(weight, self._u, self._v, self.dim)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value

@@ -12,7 +12,7 @@ from xgrad.nn.computed import ComputedAttribute
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.utils.parametrize import check_module
-from xgrad.ops import maximum, moveaxis, reshape, sqrt, square, sum
+from xgrad.ops import asarray, maximum, moveaxis, reshape, sqrt, square, sum
 from xgrad.random import randn
 from xgrad.support.hints import shown
 
@@ -74,6 +74,15 @@ def power_iterations(
             v = normalized(matrix.mT @ u, eps)
             u = normalized(matrix @ v, eps)
     return u, v
+
+
+def divided(weight: Tensor, u: Tensor, v: Tensor, dim: int) -> Tensor:
+    """Return a weight divided by its largest singular value, whose singular vectors are given.
+
+    They are copied: later power iterations must not change what the backward pass needs.
+    """
+    u, v = asarray(u, copy=True), asarray(v, copy=True)
+    return weight / (u @ (as_matrix(weight, dim) @ v))
 
 
 def rows_axis(module: Module, dim: int | None) -> int:
@@ -208,12 +217,11 @@ class _SpectralNorm(ComputedAttribute):
 
     def value(self, module: Any) -> Any:
         weight, u, v = (getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v"))
-        matrix = as_matrix(weight, self.dim)
         if module.training:
-            u, v = power_iterations(matrix, u, v, self.iterations, self.eps, "v")
-            getattr(module, f"{self.name}_u").data = u
-            getattr(module, f"{self.name}_v").data = v
-        return weight / (u @ (matrix @ v))
+            matrix = as_matrix(weight, self.dim)
+            new_u, new_v = power_iterations(matrix, u, v, self.iterations, self.eps, "v")
+            u.data, v.data = new_u, new_v
+        return divided(weight, u, v, self.dim)
 
     def assign(self, module: Any, value: Any) -> None:
         getattr(module, f"{self.name}_orig").data = value
