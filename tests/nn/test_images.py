@@ -177,6 +177,17 @@ def test_slopes_of_rrelu_are_uniform_and_have_gradients(device):
     assert slopes.std() == pytest.approx(0.5 / 12**0.5, rel=0.05)
 
 
+def test_slopes_of_rrelu_in_float16_are_rounded_draws(device):
+    x = np.full((10, 10), -1.0)
+    layer = nn.RReLU(0.25, 0.75)
+    slopes = []
+    for dtype in ("float32", "float16"):
+        xgrad.manual_seed(1)
+        slopes.append(-host(layer(on(device, x.astype(dtype)))))
+    assert slopes[1].dtype == np.float16
+    np.testing.assert_array_equal(slopes[1], slopes[0].astype(np.float16))
+
+
 CASES = [
     *image_cases.CONVOLUTION,
     *image_cases.POOLING,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from xgrad.core.arguments import as_number
+from xgrad.core.dtypes import float16, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops.activations import as_floating, leaky_relu, sloped_relu
 from xgrad.ops.in_place import in_place
+from xgrad.ops.tensor_conversion import astype
 from xgrad.random import Generator, uniform
 
 
@@ -65,5 +67,7 @@ def rrelu(
     x = as_floating("rrelu", x)
     if not training or lower == upper:
         return leaky_relu(x, (lower + upper) / 2, inplace)
-    slopes = uniform(x.shape, lower, upper, dtype=x.dtype, device=x.device, generator=generator)
+    drawn = float32 if x.dtype == float16 else x.dtype
+    slopes = uniform(x.shape, lower, upper, dtype=drawn, device=x.device, generator=generator)
+    slopes = astype(slopes, x.dtype, copy=False)
     return in_place(sloped_relu, x, slopes) if inplace else sloped_relu(x, slopes)
