@@ -178,6 +178,8 @@ def test_slopes_of_rrelu_are_uniform_and_have_gradients(device):
 
 
 def test_slopes_of_rrelu_in_float16_are_rounded_draws(device):
+    if device == "strict":
+        pytest.skip("array-api-strict has no float16")
     x = np.full((10, 10), -1.0)
     layer = nn.RReLU(0.25, 0.75)
     slopes = []
