@@ -327,6 +327,25 @@ def test_cached_values_are_computed_once():
     assert layer.parametrizations.weight.original.grad is not None
 
 
+class NoMatrix(nn.Module):
+    """Returns a vector; its inverse returns zeros."""
+
+    def forward(self, x: Any) -> Any:
+        return x[0, ...]
+
+    def right_inverse(self, x: Any) -> Any:
+        return x * 0
+
+
+def test_refused_parametrization_leaves_the_module_unchanged():
+    layer = nn.Linear(3, 2)
+    weight = host(layer.weight)
+    with pytest.raises(ValueError, match="expected weight of shape"):
+        parametrize.register_parametrization(layer, "weight", NoMatrix())
+    np.testing.assert_array_equal(host(layer.weight), weight)
+    assert list(layer.state_dict()) == ["weight", "bias"]
+
+
 def test_missing_attributes_are_reported_as_python_does():
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wait'"):
         nn.Linear(3, 2).wait  # noqa: B018
@@ -374,6 +393,22 @@ NAMES = {"nn": nn, "p": parametrizations, "q": parametrize, "Double": Double}
         (
             "setattr(p.orthogonal(nn.Linear(3, 3), use_trivialization=False), 'weight', xp.eye(3))",
             "NotImplementedError: orthogonal: expected use_trivialization=True, or the map",
+        ),
+        (
+            "setattr(p.spectral_norm(nn.Linear(3, 2)), 'weight', xp.ones((3, 2)))",
+            "ValueError: right_inverse: expected shape (2, 3) and float32 to set a parametrized",
+        ),
+        (
+            "setattr(p.weight_norm(nn.Linear(3, 2)), 'weight', xp.ones((2, 3), dtype=xp.float64))",
+            "ValueError: right_inverse: expected shape (2, 1) and float32, shape (2, 3) and",
+        ),
+        (
+            "setattr(nn.utils.weight_norm(nn.Linear(3, 2)), 'weight', None)",
+            "TypeError: Linear.weight: expected a Tensor, got None",
+        ),
+        (
+            "setattr(nn.utils.spectral_norm(nn.Linear(3, 2)), 'weight', xp.ones((3, 2)))",
+            "ValueError: Linear.weight: expected a tensor of shape (2, 3) and float32, got (3, 2)",
         ),
         (
             "nn.utils.remove_weight_norm(nn.Linear(3, 2))",

@@ -105,9 +105,24 @@ class ParametrizationList(ModuleList):
                     " assignments to a parametrized tensor call: define it"
                 )
             result = inverse(result)
-        values = list(result) if isinstance(result, (tuple, list)) else [result]
-        for original, new in zip(self._originals(), values, strict=True):
+        values, originals = _parts(result), self._originals()
+        got, expected = (", ".join(map(_form, parts)) for parts in (values, originals))
+        if got != expected:
+            raise ValueError(
+                f"right_inverse: expected {expected} to set a parametrized tensor, got {got}"
+            )
+        for original, new in zip(originals, values, strict=True):
             original.data = new
+
+
+def _parts(result: Any) -> list[Any]:
+    """Return the results of a right_inverse as a list."""
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _form(x: Any) -> str:
+    """Return the shape and the dtype of a tensor as a text, or any other object as one."""
+    return f"shape {x.shape} and {x.dtype}" if isinstance(x, Tensor) else shown(x)
 
 
 class _Parametrized(ComputedAttribute):
@@ -212,7 +227,13 @@ def register_parametrization(
     if (inverse := getattr(parametrization, "right_inverse", None)) is not None:
         with no_grad(), suppress(NotImplementedError):
             first = inverse(first)
-    parts = first if isinstance(first, (tuple, list)) else [first]
+    parts = _parts(first)
+    for part in parts:
+        if not isinstance(part, Tensor):
+            raise TypeError(f"{op}: expected right_inverse to return tensors, got {shown(part)}")
+    if not unsafe:  # before anything changes
+        with no_grad():
+            _check_result(op, tensor_name, original, parametrization(*parts))
     chain.count = len(parts) if isinstance(first, (tuple, list)) else None
     for name, part in zip(chain._names(), parts, strict=True):
         if is_buffer:
@@ -222,8 +243,6 @@ def register_parametrization(
             chain.original = original
         else:
             setattr(chain, name, Parameter(part, requires_grad=original.requires_grad))
-    if not unsafe:
-        _check_result(op, tensor_name, original, chain())
     delattr(module, tensor_name)
     if "parametrizations" not in vars(module):
         module.parametrizations = ModuleDict()

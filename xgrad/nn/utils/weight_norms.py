@@ -92,6 +92,18 @@ def rows_axis(module: Module, dim: int | None) -> int:
     return dim
 
 
+def _check_assigned(module: Module, name: str, value: Any, like: Tensor) -> None:
+    """Raise TypeError or ValueError unless a value has the shape and the dtype of a parameter."""
+    title = f"{type(module).__name__}.{name}"
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{title}: expected a Tensor, got {shown(value)}")
+    if (value.shape, value.dtype) != (like.shape, like.dtype):
+        raise ValueError(
+            f"{title}: expected a tensor of shape {like.shape} and {like.dtype}, got {value.shape}"
+            f" and {value.dtype}"
+        )
+
+
 class _WeightNorm(ComputedAttribute):
     """A weight that is computed from the parameters `name`_g and `name`_v."""
 
@@ -103,9 +115,11 @@ class _WeightNorm(ComputedAttribute):
         return v * (g / norm_except(v, self.dim))
 
     def assign(self, module: Any, value: Any) -> None:
+        v = getattr(module, f"{self.name}_v")
+        _check_assigned(module, self.name, value, v)
         with no_grad():
             getattr(module, f"{self.name}_g").data = norm_except(value, self.dim)
-            getattr(module, f"{self.name}_v").data = value
+        v.data = value
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -224,7 +238,9 @@ class _SpectralNorm(ComputedAttribute):
         return divided(weight, u, v, self.dim)
 
     def assign(self, module: Any, value: Any) -> None:
-        getattr(module, f"{self.name}_orig").data = value
+        weight = getattr(module, f"{self.name}_orig")
+        _check_assigned(module, self.name, value, weight)
+        weight.data = value
 
 
 def spectral_norm(
