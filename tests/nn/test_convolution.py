@@ -276,6 +276,14 @@ CALLS = [
         "output_size, got (2, 2, 2)",
     ),
     (
+        "F.max_pool2d(xp.ones((1, 1, 0, 3)), 2, padding=1)",
+        "ValueError: max_pool2d: expected an input with elements, got shape (1, 1, 0, 3)",
+    ),
+    (
+        "F.avg_pool1d(xp.ones((1, 1, 0)), 3, padding=1, count_include_pad=False)",
+        "ValueError: avg_pool1d: expected an input with elements, got shape (1, 1, 0)",
+    ),
+    (
         "F.adaptive_max_pool1d(xp.ones((1, 1, 0)), 2)",
         "ValueError: adaptive_max_pool1d: expected an input with elements, got shape (1, 1, 0)",
     ),

@@ -143,6 +143,7 @@ def _window(
     With `ceil_mode`, the last position of the window may end after the padded input.
     """
     size = input.shape[2:]
+    _check_elements(name, input)
     kernel = lengths(name, "kernel_size", kernel_size, len(size))
     strides = kernel if stride is None else lengths(name, "stride", stride, len(size))
     before = lengths(name, "padding", padding, len(size), 0)
@@ -164,6 +165,12 @@ def _window(
             f" {window.padded}"
         )
     return window
+
+
+def _check_elements(name: str, input: Tensor) -> None:
+    """Raise ValueError unless all spatial axes have elements."""
+    if 0 in input.shape[2:]:
+        raise ValueError(f"{name}: expected an input with elements, got shape {input.shape}")
 
 
 def _excess(end: int, padded: int, span: int, stride: int) -> int:
@@ -254,8 +261,7 @@ def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[in
             n if size is None else size for n, size in zip(input.shape[2:], sizes, strict=True)
         ]
     bins = lengths(name, "output_size", sizes, ndim)
-    if 0 in input.shape[2:]:
-        raise ValueError(f"{name}: expected an input with elements, got shape {input.shape}")
+    _check_elements(name, input)
     return bins
 
 
