@@ -48,6 +48,31 @@ def test_options_of_embedding_match_pytorch(norm_type, scale, padding, device, t
     np.testing.assert_allclose(host(layer.weight.grad), other.weight.grad.numpy(), 1e-10, 1e-12)
 
 
+def test_infinite_rows_are_looked_up_with_scaled_gradients(device):
+    rows = np.array([[0.5, np.inf], [-0.0, -np.inf]])
+    weight = on(device, rows).requires_grad_()
+    y = F.embedding(on(device, np.array([1, 1, 0])), weight, scale_grad_by_freq=True)
+    np.testing.assert_array_equal(host(y), rows[[1, 1, 0]])
+    y.backward(xgrad.ones_like(y))
+    assert host(weight.grad).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_scaled_gradients_map_over_batches_and_have_second_derivatives():
+    numbers = xgrad.asarray([[0, 1, 1], [2, 2, 2]])
+    rows = xgrad.asarray(np.random.default_rng(0).normal(size=(3, 2)))
+
+    def loss(rows, numbers):
+        return (F.embedding(numbers, rows, scale_grad_by_freq=True) ** 3).sum()
+
+    def second(rows, numbers):
+        return xgrad.grad(lambda rows: (xgrad.grad(loss)(rows, numbers) ** 2).sum())(rows)
+
+    for function in (xgrad.grad(loss), second):
+        mapped = xgrad.vmap(function, in_axes=(None, 0))(rows, numbers)
+        looped = [function(rows, numbers[i]).numpy() for i in range(2)]
+        np.testing.assert_allclose(mapped.numpy(), looped, 1e-12)
+
+
 def test_pretrained_rows_are_copied_and_frozen():
     rows = xgrad.ones((3, 2), dtype=xgrad.float64)
     layer = nn.Embedding.from_pretrained(rows, padding_idx=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from xgrad.backend.recording import run_array_code
 from xgrad.core.arguments import as_int, as_number, as_tensor, is_below, is_not_negative
@@ -10,6 +11,7 @@ from xgrad.core.dtypes import int64
 from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import zeros
+from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import abs
 from xgrad.ops.indexing import index_add, take
 from xgrad.ops.manipulation import expand_dims, reshape
@@ -53,6 +55,12 @@ def check_not_sparse(op: str, sparse: bool) -> None:
         raise ValueError(f"{op}: expected sparse=False, got {shown(sparse)}: gradients are dense")
 
 
+@derivative(lambda g, share: g * share, None)
+def _with_gradient_share(xp: Any, x: Any, share: Any, /) -> Any:
+    """Return a copy of `x` whose gradient is multiplied by a share."""
+    return +x
+
+
 def looked_up_rows(
     op: str,
     numbers: Tensor,
@@ -71,8 +79,7 @@ def looked_up_rows(
         return rows
     frequencies = index_add(zeros(count, dtype=int64, device=weight.device), numbers, 1)
     share = 1 / astype(take(frequencies, numbers, axis=0), weight.dtype)
-    fixed = rows.detach()
-    return fixed + expand_dims(share, axis=1) * (rows - fixed)  # the same rows, with less gradient
+    return _with_gradient_share(rows, expand_dims(share, axis=1))
 
 
 @no_grad()
