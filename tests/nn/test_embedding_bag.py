@@ -123,6 +123,17 @@ def test_gumbel_softmax_matches_pytorch_with_the_same_noise(axis, device, torch)
         np.testing.assert_allclose(host(gradient), wanted.numpy(), 1e-10, 1e-12)
 
 
+@pytest.mark.parametrize("hard", [False, True])
+def test_gumbel_softmax_of_float16_is_the_rounded_one_of_float32(hard):
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float16)
+    results = [
+        F.gumbel_softmax(xgrad.asarray(y), 0.5, hard, generator=xgrad.random.Generator(5)).numpy()
+        for y in (x, x.astype(np.float32))
+    ]
+    assert results[0].dtype == np.float16
+    np.testing.assert_array_equal(results[0], results[1].astype(np.float16))
+
+
 def test_captured_gumbel_softmax_draws_as_eagerly():
     x, results = xgrad.asarray([[0.5, -1.0, 2.0]]), []
     for run in (lambda f: f, xgrad.capture):

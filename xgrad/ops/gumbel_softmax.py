@@ -7,9 +7,10 @@ from xgrad.core.dtypes import float16, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops.elementwise import log, maximum
 from xgrad.ops.encoding import one_hot
-from xgrad.ops.precision import upcast
+from xgrad.ops.precision import is_cast, upcast
 from xgrad.ops.searching import argmax
 from xgrad.ops.softmaxes import softmax
+from xgrad.ops.tensor_conversion import astype
 from xgrad.random import uniform
 from xgrad.random.generator import Generator
 from xgrad.support.hints import explained
@@ -77,7 +78,8 @@ def gumbel_softmax(
     axis = front_axis(op, logits, axis, of="logits")
     dtype = float32 if logits.dtype == float16 else logits.dtype
     noise = uniform(logits.shape, dtype=dtype, device=logits.device, generator=generator)
-    return of_uniform(logits, noise, tau, hard, axis)
+    out = of_uniform(logits, noise, tau, hard, axis)
+    return out if is_cast(logits) else astype(out, logits.dtype, copy=False)
 
 
 @upcast
