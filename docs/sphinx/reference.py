@@ -65,7 +65,11 @@ PAGES = [
         ),
     ),
     ("xgrad.nn", "nn: activations", "nn.activations"),
-    ("xgrad.nn", "nn: losses", "nn.losses nn.sequence_losses nn.adaptive_softmax"),
+    (
+        "xgrad.nn",
+        "nn: losses",
+        "nn.losses nn.margin_losses nn.sequence_losses nn.adaptive_softmax",
+    ),
     ("xgrad.nn", "nn: layers", ""),
     ("xgrad.nn.functional", "nn.functional", ""),
     ("xgrad.nn.init", "nn.init", ""),

@@ -46,36 +46,30 @@ from xgrad.nn.linear import Linear
 from xgrad.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
-    CosineEmbeddingLoss,
     CrossEntropyLoss,
     GaussianNLLLoss,
-    HingeEmbeddingLoss,
     HuberLoss,
     KLDivLoss,
     L1Loss,
-    MarginRankingLoss,
     MSELoss,
-    MultiLabelMarginLoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
     NLLLoss,
     PoissonNLLLoss,
     SmoothL1Loss,
+)
+from xgrad.nn.margin_losses import (
+    CosineEmbeddingLoss,
+    HingeEmbeddingLoss,
+    MarginRankingLoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
     SoftMarginLoss,
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
 from xgrad.nn.mlp import MLP
 from xgrad.nn.module import Module
-from xgrad.nn.normalization import (
-    BatchNorm1d,
-    BatchNorm2d,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    LayerNorm,
-    RMSNorm,
-)
+from xgrad.nn.normalization import GroupNorm, LayerNorm, RMSNorm
 from xgrad.nn.padding import (
     CircularPad1d,
     CircularPad2d,
@@ -109,6 +103,12 @@ from xgrad.nn.randomized_relu import RReLU
 from xgrad.nn.recurrent import GRU, LSTM, RNN
 from xgrad.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from xgrad.nn.response_norm import LocalResponseNorm
+from xgrad.nn.running_normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+)
 from xgrad.nn.sequence_losses import CTCLoss
 from xgrad.nn.shapes import Flatten, Identity, Unflatten
 from xgrad.nn.softmaxes import LogSoftmax, Softmax, Softmax2d, Softmin

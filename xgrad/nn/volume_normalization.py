@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xgrad.nn.normalization import BatchNormalization, InstanceNormalization
+from xgrad.nn.running_normalization import BatchNormalization, InstanceNormalization
 
 
 class BatchNorm3d(BatchNormalization):
