@@ -31,6 +31,16 @@ from xgrad.ops.folding import channel_shuffle, fold, pixel_shuffle, pixel_unshuf
 from xgrad.ops.gelu import gelu
 from xgrad.ops.grid_sampling import affine_grid, grid_sample
 from xgrad.ops.gumbel_softmax import gumbel_softmax
+from xgrad.ops.image_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
 from xgrad.ops.interpolation import interpolate, upsample
 from xgrad.ops.likelihoods import gaussian_nll_loss, poisson_nll_loss
 from xgrad.ops.losses import (
@@ -62,16 +72,6 @@ from xgrad.ops.piecewise_activations import (
     relu6,
     softshrink,
     threshold,
-)
-from xgrad.ops.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    avg_pool1d,
-    avg_pool2d,
-    max_pool1d,
-    max_pool2d,
 )
 from xgrad.ops.randomized_relu import rrelu
 from xgrad.ops.response_norm import local_response_norm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xgrad.ops import convolution, pooling
+from xgrad.ops import convolution, image_pooling
 from xgrad.ops.windows import Window
 from xgrad.parity.op_case import OpCase, op_case, sample
 from xgrad.parity.pytorch import torch
@@ -80,7 +80,7 @@ CASES: list[OpCase] = [
         SELECTED,
         sample(_distinct(2, 2, 6), kernel_size=2),
         sample(_distinct(1, 8), kernel_size=3, stride=2, padding=1, dilation=2),
-        fn=pooling.max_pool1d,
+        fn=image_pooling.max_pool1d,
         torch="nn.functional.max_pool1d",
     ),
     op_case(
@@ -90,7 +90,7 @@ CASES: list[OpCase] = [
         sample(_distinct(1, 2, 5, 4), kernel_size=3, stride=2, padding=1),
         sample(_distinct(1, 1, 5, 6), kernel_size=(2, 3), stride=(3, 2), ceil_mode=True),
         sample(_distinct(2, 4, 3), kernel_size=(2, 1), layout="transposed"),
-        fn=pooling.max_pool2d,
+        fn=image_pooling.max_pool2d,
         torch="nn.functional.max_pool2d",
     ),
     op_case(
@@ -98,7 +98,7 @@ CASES: list[OpCase] = [
         SUMS,
         sample(_TIES, kernel_size=2),
         sample(_TIES, kernel_size=3, stride=1, padding=1),
-        fn=pooling.max_pool2d,
+        fn=image_pooling.max_pool2d,
         torch="nn.functional.max_pool2d",
         no_derivative="there is none at ties",
     ),
@@ -107,7 +107,7 @@ CASES: list[OpCase] = [
         SUMS,
         sample((2, 2, 6), kernel_size=2),
         sample((1, 7), kernel_size=3, stride=2, padding=1, count_include_pad=False),
-        fn=pooling.avg_pool1d,
+        fn=image_pooling.avg_pool1d,
         torch="nn.functional.avg_pool1d",
     ),
     op_case(
@@ -115,7 +115,7 @@ CASES: list[OpCase] = [
         SUMS,
         sample((2, 2, 4, 4), kernel_size=2),
         sample((1, 2, 5, 4), kernel_size=3, stride=2, padding=1, ceil_mode=True),
-        fn=pooling.avg_pool2d,
+        fn=image_pooling.avg_pool2d,
         torch="nn.functional.avg_pool2d",
     ),
     op_case(
@@ -123,7 +123,7 @@ CASES: list[OpCase] = [
         SELECTED,
         sample(_distinct(2, 3, 6), output_size=3),
         sample(_distinct(3, 7), output_size=5),
-        fn=pooling.adaptive_max_pool1d,
+        fn=image_pooling.adaptive_max_pool1d,
         torch="nn.functional.adaptive_max_pool1d",
     ),
     op_case(
@@ -131,7 +131,7 @@ CASES: list[OpCase] = [
         SUMS,
         sample((2, 3, 6), output_size=3),
         sample((3, 7), output_size=5),
-        fn=pooling.adaptive_avg_pool1d,
+        fn=image_pooling.adaptive_avg_pool1d,
         torch="nn.functional.adaptive_avg_pool1d",
     ),
     op_case(
@@ -139,7 +139,7 @@ CASES: list[OpCase] = [
         SUMS,
         sample((2, 2, 4, 6), output_size=(2, 3)),
         sample((2, 5, 4), output_size=3),
-        fn=pooling.adaptive_avg_pool2d,
+        fn=image_pooling.adaptive_avg_pool2d,
         torch="nn.functional.adaptive_avg_pool2d",
     ),
     op_case(
@@ -147,7 +147,7 @@ CASES: list[OpCase] = [
         SELECTED,
         sample(_distinct(2, 2, 4, 6), output_size=(2, 3)),
         sample(_distinct(2, 5, 4), output_size=3),
-        fn=pooling.adaptive_max_pool2d,
+        fn=image_pooling.adaptive_max_pool2d,
         torch="nn.functional.adaptive_max_pool2d",
     ),
 ]
