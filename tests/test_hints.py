@@ -54,7 +54,6 @@ def test_hint_names_what_exists(owner: str, name: str) -> None:
         ("xgrad", "percentile", ": write xgrad.quantile(x, q / 100)"),
         ("xgrad", "int128", "has no attribute 'int128'"),
         ("xgrad.nn", "LazyConv3d", "has no attribute 'LazyConv3d'"),
-        ("xgrad.nn", "AdaptiveLogSoftmaxWithLoss", "has no attribute 'AdaptiveLogSoftmaxWithLoss'"),
         ("xgrad.nn", "Batchnorm2d", ": the nearest is xgrad.nn.BatchNorm2d"),
         ("xgrad.nn", "Sequentail", ": the nearest is xgrad.nn.Sequential"),
         ("xgrad.optim", "Adamw", ": the nearest is xgrad.optim.AdamW"),
