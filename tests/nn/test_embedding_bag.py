@@ -71,6 +71,27 @@ def test_no_bags_and_bags_without_indices_give_no_rows_and_zeros(torch):
             assert ours.tolist() == np.zeros((bags, 3)).tolist(), (mode, inputs)
 
 
+@pytest.mark.parametrize("padding", [None, 0])
+def test_maxima_of_infinite_rows_are_of_their_own_bag_as_in_pytorch(padding, device, torch):
+    rows = np.array([[3.0, 3.0], [-np.inf, -np.inf], [-np.inf, 1.0], [2.0, -4.0]])
+    for numbers, starts in (([0, 1, 2, 3, 0, 1], [0, 2, 3]), ([1, 0, 3, 3, 3], [0, 1, 2])):
+        y = F.embedding_bag(
+            *(on(device, np.array(x)) for x in (numbers, rows, starts)),
+            mode="max",
+            padding_idx=padding,
+        )
+        expected = torch.nn.functional.embedding_bag(
+            *map(torch.tensor, (numbers, rows, starts)), mode="max", padding_idx=padding
+        )
+        np.testing.assert_array_equal(host(y), expected.numpy())
+    bags = np.array([[0, 1], [1, 1], [2, 0], [0, 0]])
+    y = F.embedding_bag(on(device, bags), on(device, rows), mode="max", padding_idx=padding)
+    expected = torch.nn.functional.embedding_bag(
+        torch.tensor(bags), torch.tensor(rows), mode="max", padding_idx=padding
+    )
+    np.testing.assert_array_equal(host(y), expected.numpy())
+
+
 def test_captured_sums_of_bags_equal_eager_and_check_offsets():
     layer = nn.EmbeddingBag(5, 3)
     step = xgrad.capture(lambda x, offsets: layer(x, offsets).detach())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from xgrad.backend.recording import check_true
@@ -181,7 +182,7 @@ def _reduce_padded(
         return sum(rows, axis=1)
     if mode == "max":
         if inside is not None:
-            rows = where(expand_dims(inside, axis=2), rows, _lowest(rows))
+            rows = where(expand_dims(inside, axis=2), rows, _lowest(rows.detach()))
         best = argmax(rows, axis=1, keepdims=True)  # the first on ties
         out = squeeze(take_along_axis(rows, best, axis=1), axis=1)
         return out if inside is None else where(any(inside, axis=1, keepdims=True), out, 0)
@@ -211,10 +212,9 @@ def _reduce_segments(
     present = present if inside is None else astype(inside, int64)
     sizes = expand_dims(_scatter_add(present, of_bag, axis=0, shape=(bags,)), axis=1)
     if mode == "max":
-        values = rows.detach()
         if inside is not None:
-            values = where(expand_dims(inside, axis=1), values, _lowest(values))
-        best = _places_of_maxima(values, starts)
+            rows = where(expand_dims(inside, axis=1), rows, _lowest(rows.detach()))
+        best = _places_of_maxima(rows.detach(), starts)
         return where(sizes == 0, 0, take_along_axis(rows, best, axis=0))
     if factors is not None:
         rows = rows * expand_dims(factors, axis=1)
@@ -250,9 +250,13 @@ def _places_of_maxima(values: Tensor, starts: Tensor) -> Tensor:
     return clip(take_along_axis(best, chosen, axis=0), 0, count - 1)
 
 
-def _lowest(x: Tensor) -> float:
-    """Return the lowest number of a dtype: infinity would be reported as an anomaly."""
-    return float(finfo(x.dtype).min)
+def _lowest(x: Tensor) -> Tensor:
+    """Return a number that is not above any element.
+
+    It is -inf only if an element is: otherwise it would be reported as an anomaly.
+    """
+    infinite = full((), -math.inf, dtype=x.dtype, device=x.device)
+    return where(any(x == -math.inf), infinite, float(finfo(x.dtype).min))
 
 
 def _rows_of_maxima(values: Tensor, of_bag: Tensor) -> Tensor:
