@@ -15,6 +15,7 @@ from xgrad import nn
 
 #: Arguments of classes that the table of modules has no case of.
 OTHERS: dict[str, tuple[Any, ...]] = {
+    "CTCLoss": (),
     "MLP": ([2, 3, 1],),
     "ModuleDict": (),
     "ModuleList": (),
@@ -23,6 +24,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "PositionalEncoding": (4,),
     "Residual": (nn.Linear(2, 2),),
     "Sequential": (),
+    "TransformerDecoder": (nn.TransformerDecoderLayer(4, 2), 1),
     "TransformerEncoder": (nn.TransformerEncoderLayer(4, 2), 1),
     "UpsamplingNearest2d": (2,),
 }
@@ -38,7 +40,7 @@ RENAMED = {"dim", "keepdim", "start_dim", "end_dim", "values", "args", "kwargs"}
 LACKING = {
     *("size_average", "reduce"),  # former names of `reduction`
     *("min_value", "max_value"),  # former names of `min_val` and `max_val`
-    *("max_norm", "norm_type", "scale_grad_by_freq", "sparse", "_weight", "_freeze"),
+    *("_weight", "_freeze"),
     *("enable_nested_tensor", "mask_check"),
 }
 
