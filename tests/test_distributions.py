@@ -647,7 +647,7 @@ def test_divergences_of_combined_distributions(torch: Any) -> None:
         ("D.Normal(xp.asarray([1]), 1.0)", "TypeError: Normal: expected floating … loc, got int64"),
         ("D.Normal([0.0], 1.0)", "TypeError: Normal: expected a tensor, … for loc, got list"),
         ("D.Normal(0.0, 1.0, 1)", "TypeError: Normal: expected a bool or None for validate_args"),
-        ("D.Normal(0.0, 1.0).sample((-1,))", "ValueError: Normal: expected a shape of ints"),
+        ("D.Normal(0.0, 1.0).sample((-1,))", "ValueError: Normal: expected a shape without"),
         (
             "D.Normal(xp.zeros(3), 1.0).log_prob(xp.zeros(2))",
             "ValueError: Normal: expected a value of a shape that broadcasts with (3,), got (2,)",

@@ -25,7 +25,8 @@ class Independent(Distribution):
     reinterpreted_batch_ndims : int
         The number of these axes: `log_prob` is summed over them.
     validate_args : bool, optional
-        Whether to check the arguments of `log_prob`, by default as the base distribution does.
+        If False, the arguments of `log_prob` are not checked; by default the base distribution
+        decides.
 
     Raises
     ------
@@ -82,12 +83,16 @@ class Independent(Distribution):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return self.base_dist._draw(sample_shape)
 
+    def _like(self) -> Tensor:
+        return self.base_dist._like()
+
     def _summed(self, x: Tensor) -> Tensor:
         axes = tuple(range(-self.reinterpreted_batch_ndims, 0))
         return ops.sum(x, axis=axes) if axes else x
 
     def log_prob(self, value: Any) -> Tensor:
-        return self._summed(self.base_dist.log_prob(value))
+        base = self.base_dist if self._validates else self.base_dist._unchecked()
+        return self._summed(base.log_prob(value))
 
     def entropy(self) -> Tensor:
         return self._summed(self.base_dist.entropy())
@@ -100,7 +105,8 @@ class Independent(Distribution):
     def expand(self, batch_shape: Shape) -> Distribution:
         shape = self._sample_shape(batch_shape)
         inner = self._event_shape[: self.reinterpreted_batch_ndims]
-        return Independent(self.base_dist.expand(shape + inner), self.reinterpreted_batch_ndims)
+        base = self.base_dist.expand(shape + inner)
+        return Independent(base, self.reinterpreted_batch_ndims, validate_args=self._validates)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
@@ -169,12 +175,17 @@ class MixtureSameFamily(Distribution):
 
     @property
     def support(self) -> Constraint:
-        support = self._components.support
-        # bounds that differ among components are not those of the mixture
-        has_bounds = isinstance(type(self._components).support, property) and (
-            type(self._components).support is not Distribution.support
+        """The union of the supports of the components, whose bounds may differ."""
+        support, axes = self._components.support, len(self._event_shape)
+        return Constraint(
+            support.text,
+            lambda x: ops.any(support.check(ops.expand_dims(x, axis=-1 - axes)), axis=-1),
+            support.event_dim,
+            support.is_discrete,
         )
-        return constraints.real if has_bounds and not support.event_dim else support
+
+    def _like(self) -> Tensor:
+        return self._components._like()
 
     def _weighted(self, x: Tensor) -> Tensor:
         """Return the mean over components of an array of shape ``batch + (count,) + event``."""
@@ -202,13 +213,13 @@ class MixtureSameFamily(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         inner = self._per_component(value)
-        logs = self._components.log_prob(inner) + self._mixture.logits
+        logs = self._components._unchecked().log_prob(inner) + self._mixture.logits
         total = special.logsumexp(logs, axis=-1)
         assert isinstance(total, Tensor)  # a pair only with return_sign
         return total
 
     def cdf(self, value: Any) -> Tensor:
-        probabilities = self._components.cdf(self._per_component(value))
+        probabilities = self._components._unchecked().cdf(self._per_component(value))
         return ops.sum(self._mixture.probs * probabilities, axis=-1)
 
     def _per_component(self, value: Any) -> Tensor:

@@ -127,7 +127,7 @@ def greater_than(bound: Any) -> Constraint:
     >>> xgrad.distributions.constraints.greater_than(1.0).check(xgrad.asarray([1.0, 2.0]))
     Tensor([False,  True])
     """
-    return Constraint(f"numbers above {_shown(bound)}", lambda x: x > bound)
+    return Constraint(f"numbers above {_shown(bound, 'the bound')}", lambda x: x > bound)
 
 
 def interval(low: Any, high: Any) -> Constraint:
@@ -149,7 +149,7 @@ def interval(low: Any, high: Any) -> Constraint:
     >>> xgrad.distributions.constraints.interval(0.0, 1.0).check(xgrad.asarray([1.0, 2.0]))
     Tensor([ True, False])
     """
-    text = f"numbers from {_shown(low)} to {_shown(high)}"
+    text = f"numbers from {_shown(low, 'the lower')} to {_shown(high, 'the upper bound')}"
     return Constraint(text, lambda x: (x >= low) & (x <= high))
 
 
@@ -172,7 +172,7 @@ def open_interval(low: Any, high: Any) -> Constraint:
     >>> xgrad.distributions.constraints.open_interval(0.0, 1.0).check(xgrad.asarray([0.5, 1.0]))
     Tensor([ True, False])
     """
-    text = f"numbers above {_shown(low)} and below {_shown(high)}"
+    text = f"numbers above {_shown(low, 'the lower')} and below {_shown(high, 'the upper bound')}"
     return Constraint(text, lambda x: (x > low) & (x < high))
 
 
@@ -195,7 +195,7 @@ def integer_interval(low: Any, high: Any) -> Constraint:
     >>> xgrad.distributions.constraints.integer_interval(0, 2).check(xgrad.asarray([1.0, 1.5]))
     Tensor([ True, False])
     """
-    text = f"integers from {_shown(low)} to {_shown(high)}"
+    text = f"integers from {_shown(low, 'the lower')} to {_shown(high, 'the upper bound')}"
     return Constraint(text, lambda x: _is_integer(x) & (x >= low) & (x <= high), is_discrete=True)
 
 
@@ -256,8 +256,8 @@ def independent(base: Constraint, axes: int) -> Constraint:
     )
 
 
-def _shown(bound: Any) -> str:
-    """Return a bound for a text: a tensor of several numbers is not listed."""
+def _shown(bound: Any, name: str) -> str:
+    """Return a bound for a text: a tensor is named."""
     if isinstance(bound, Tensor):
-        return "the bound"
+        return name
     return "infinity" if bound == math.inf else str(bound)

@@ -47,13 +47,16 @@ class _OfProbability(Distribution):
     def _parameters(self) -> dict[str, Tensor]:
         return {self._given: self._given_value}
 
-    def _weighted_logs(self, successes: Any, failures: Any) -> Tensor:
+    def _weighted_logs(self, successes: Tensor, failures: Tensor) -> Tensor:
         """Return successes * log(p) + failures * log(1 - p); the product of 0 and infinity is 0."""
         given = self._given_value
         if self._given == "probs":
             return special.xlogy(successes, given) + special.xlog1py(failures, -given)
-        logs: Tensor = successes * special.log_expit(given) + failures * special.log_expit(-given)
-        return logs
+        pairs = (successes, special.log_expit(given)), (failures, special.log_expit(-given))
+        first, second = [
+            count * ops.where((count == 0) & (log == -math.inf), 0.0, log) for count, log in pairs
+        ]
+        return first + second
 
     def _entropy_of_one(self) -> Tensor:
         """Return the entropy of one trial."""
@@ -173,7 +176,8 @@ class Binomial(_OfProbability):
     ) -> None:
         self._given, value = one_of(self._name, probs=probs, logits=logits)
         is_number = not isinstance(total_count, bool) and isinstance(total_count, (int, float))
-        self._trials = int(total_count) if is_number else None
+        is_whole = is_number and float(total_count).is_integer()
+        self._trials = int(total_count) if is_whole else None
         if isinstance(total_count, Tensor) and total_count.dtype.kind in "iu":
             like = value.dtype if isinstance(value, Tensor) else None
             total_count = total_count.astype(like or get_default_dtype())
@@ -304,11 +308,12 @@ class Geometric(_OfProbability):
         return ops.where(probs == 1, 0.0, count).astype(self._given_value.dtype)
 
     def log_prob(self, value: Any) -> Tensor:
-        return self._weighted_logs(1.0, self._value(value, self._given_value))
+        value = self._value(value, self._given_value)
+        return self._weighted_logs(ops.ones_like(value), value)
 
     def cdf(self, value: Any) -> Tensor:
         count = ops.floor(self._value(value, self._given_value)) + 1
-        return -ops.expm1(self._weighted_logs(0.0, count))
+        return -ops.expm1(self._weighted_logs(ops.zeros_like(count), count))
 
     def entropy(self) -> Tensor:
         return self._entropy_of_one() / self.probs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar, NoReturn
 
 from xgrad import ops
@@ -14,7 +15,7 @@ from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.distributions.constraints import Constraint, real
 from xgrad.random.counts import open_uniform
-from xgrad.random.generator import default_generator
+from xgrad.random.generator import as_shape, default_generator
 from xgrad.support.hints import shown
 
 Shape = tuple[int, ...]
@@ -179,12 +180,14 @@ class Distribution:
     def expand(self, batch_shape: Shape) -> Distribution:
         """Return the same distributions, broadcast to a batch shape."""
         batch_shape = self._sample_shape(batch_shape)
-        return self._rebuilt(
+        expanded = self._rebuilt(
             {
                 name: ops.broadcast_to(x, batch_shape + x.shape[x.ndim - self._event_dim(name) :])
                 for name, x in self._parameters().items()
             }
         )
+        expanded._validates = self._validates
+        return expanded
 
     def _event_dim(self, name: str) -> int:
         """Return the number of axes of one value of a parameter."""
@@ -208,6 +211,16 @@ class Distribution:
         """Return a distribution of the same kind with other parameters, which are not checked."""
         return type(self)(**parameters, validate_args=False)  # type: ignore[arg-type]
 
+    def _unchecked(self) -> Distribution:
+        """Return the same distribution, which does not check the arguments of `log_prob`."""
+        unchecked = copy(self)
+        unchecked._validates = False
+        return unchecked
+
+    def _like(self) -> Tensor:
+        """Return a tensor of the dtype and on the device of the parameters."""
+        return next(iter(self._parameters().values()), ops.zeros(()))
+
     def _draw(self, sample_shape: Shape) -> Tensor:
         """Return samples, with a graph if the distribution has `rsample`."""
         self._lacks("sample")
@@ -218,12 +231,7 @@ class Distribution:
         )
 
     def _sample_shape(self, sample_shape: Any) -> Shape:
-        shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-        if not all(isinstance(n, int) and n >= 0 for n in shape):
-            raise ValueError(
-                f"{self._name}: expected a shape of ints of 0 or more, got {shown(sample_shape)}"
-            )
-        return shape
+        return as_shape(self._name, sample_shape)
 
     def _full_shape(self, sample_shape: Shape) -> Shape:
         return sample_shape + self._batch_shape + self._event_shape

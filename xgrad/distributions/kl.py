@@ -212,7 +212,7 @@ def _gamma(p: Gamma, q: Gamma) -> Tensor:
 
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
-    return -p.entropy() - q._weighted_logs(1.0, p.mean)
+    return -p.entropy() - q._weighted_logs(ops.ones_like(p.mean), p.mean)
 
 
 @register_kl(Gumbel, Gumbel)

@@ -54,12 +54,20 @@ class TransformedDistribution(Distribution):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         self._composed = ComposeTransform(self.transforms)
         batch, event = base_distribution.batch_shape, base_distribution.event_shape
+        shape = self._composed.forward_shape(batch + event)
         missing = self._composed.event_dim - len(event)
-        if missing > len(batch):
+        if missing > len(shape) - len(event):
             raise ValueError(
                 f"TransformedDistribution: expected {self._composed.event_dim} or more axes of the"
                 f" base distribution, got batch shape {batch} and event shape {event}"
             )
+        if event and shape[-len(event) :] != event:
+            raise ValueError(
+                f"TransformedDistribution: expected transforms of samples of shape {event}, got"
+                f" transforms to shape {shape}"
+            )
+        if shape != batch + event:  # a transform of several parameters makes several distributions
+            base_distribution = base_distribution.expand(shape[: len(shape) - len(event)])
         self.base_dist = (
             Independent(base_distribution, missing) if missing > 0 else base_distribution
         )
@@ -76,26 +84,31 @@ class TransformedDistribution(Distribution):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return self._composed(self.base_dist._draw(sample_shape))
 
+    def _like(self) -> Tensor:
+        return self.base_dist._like()
+
+    def _base(self) -> Distribution:
+        return self.base_dist if self._validates else self.base_dist._unchecked()
+
     def _checked(self, value: Any) -> Tensor:
-        """Return an argument, checked; its dtype is that of its own."""
-        like = ops.zeros(())
-        return self._value(as_like(self._name, "value", value, like), like, floating=False)
+        """Return an argument, checked; a tensor keeps its dtype."""
+        return self._value(value, self._like(), floating=False)
 
     def log_prob(self, value: Any) -> Tensor:
         value = self._checked(value)
         x = self._composed.inv(value)
         log = self._composed.log_abs_det_jacobian(x, value)
         axes = tuple(range(self._composed.event_dim - len(self._event_shape), 0))
-        return self.base_dist.log_prob(x) - (ops.sum(log, axis=axes) if axes else log)
+        return self._base().log_prob(x) - (ops.sum(log, axis=axes) if axes else log)
 
     def cdf(self, value: Any) -> Tensor:
         """Return the probability of samples up to a value."""
-        below = self.base_dist.cdf(self._composed.inv(self._checked(value)))
+        below = self._base().cdf(self._composed.inv(self._checked(value)))
         return self._mirrored(below)
 
     def icdf(self, value: Any) -> Tensor:
         """Return the quantiles of probabilities, the inverse of `cdf`."""
-        probability = as_like(self._name, "value", value, ops.zeros(()))
+        probability = as_like(self._name, "value", value, self._like())
         return self._composed(self.base_dist.icdf(self._mirrored(probability)))
 
     def _mirrored(self, probability: Tensor) -> Tensor:

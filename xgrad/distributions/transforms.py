@@ -26,12 +26,12 @@ __all__ = [
 class Transform:
     """The base class of invertible, increasing or decreasing functions of samples.
 
-    A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`.
+    A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`, and `_codomain` if its values
+    are not all real numbers. Transforms are equal if their types and parameters are: equal numbers,
+    or the same tensors.
 
     Attributes
     ----------
-    codomain : Constraint
-        The set of values.
     event_dim : int
         The number of axes of one sample, over which `log_abs_det_jacobian` is summed.
     sign : int or Tensor
@@ -45,9 +45,14 @@ class Transform:
     (Tensor(1.), Tensor(0.))
     """
 
-    codomain: Constraint = constraints.real
+    _codomain: Constraint = constraints.real
     event_dim: int = 0
     sign: Any = 1
+
+    @property
+    def codomain(self) -> Constraint:
+        """The set of values."""
+        return self._codomain
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the value of samples."""
@@ -60,6 +65,20 @@ class Transform:
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the logarithm of the absolute derivative at `x`, with the value `y`."""
         raise NotImplementedError
+
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of the values of samples of a shape."""
+        return shape
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        names = vars(self).keys()
+        pairs = [(getattr(self, name), getattr(other, name)) for name in names]
+        return all(x is y or (isinstance(x, (int, float, list)) and x == y) for x, y in pairs)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
@@ -102,7 +121,14 @@ class AffineTransform(Transform):
             raise ValueError(
                 f"AffineTransform: expected event_dim of 0 or more, got {shown(event_dim)}"
             )
-        self.codomain = constraints.independent(constraints.real, self.event_dim)
+
+    @property
+    def codomain(self) -> Constraint:
+        return constraints.independent(constraints.real, self.event_dim)
+
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of samples, broadcast with `loc` and `scale`."""
+        return ops.broadcast_shapes(shape, *map(_shape_of, (self.loc, self.scale)))
 
     @property
     def sign(self) -> Any:
@@ -142,7 +168,7 @@ class ExpTransform(Transform):
     Tensor(1.)
     """
 
-    codomain = constraints.positive
+    _codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
         return ops.exp(x)
@@ -165,7 +191,7 @@ class SigmoidTransform(Transform):
     Tensor(0.5)
     """
 
-    codomain = constraints.unit_interval
+    _codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
         return ops.sigmoid(x)
@@ -188,7 +214,7 @@ class TanhTransform(Transform):
     Tensor(0.)
     """
 
-    codomain = constraints.interval(-1.0, 1.0)
+    _codomain = constraints.interval(-1.0, 1.0)
 
     def _call(self, x: Tensor) -> Tensor:
         return ops.tanh(x)
@@ -211,7 +237,7 @@ class SoftplusTransform(Transform):
     Tensor(0.693...)
     """
 
-    codomain = constraints.positive
+    _codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
         return -special.log_expit(-x)
@@ -252,7 +278,16 @@ class ComposeTransform(Transform):
             if not isinstance(part, Transform):
                 raise TypeError(f"ComposeTransform: expected Transforms, got {type(part).__name__}")
         self.event_dim = max((part.event_dim for part in self.parts), default=0)
-        self.codomain = self.parts[-1].codomain if self.parts else constraints.real
+
+    @property
+    def codomain(self) -> Constraint:
+        return self.parts[-1].codomain if self.parts else constraints.real
+
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of the values of samples of a shape, after all parts."""
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
 
     @property
     def sign(self) -> Any:
@@ -285,3 +320,7 @@ class ComposeTransform(Transform):
 
     def __repr__(self) -> str:
         return f"ComposeTransform({self.parts})"
+
+
+def _shape_of(x: Any) -> tuple[int, ...]:
+    return tuple(getattr(x, "shape", ()))

@@ -177,7 +177,7 @@ class Generator:
         requires_grad: bool = False,
     ) -> Tensor:
         """Return uniform numbers over [0, 1): see `rand`."""
-        size, kind = _as_shape("rand", shape), _floating_dtype("rand", dtype)
+        size, kind = as_shape("rand", shape), _floating_dtype("rand", dtype)
         return self._uniform(size, kind, 1.0, 0.0, device, requires_grad)
 
     def randn(
@@ -189,7 +189,7 @@ class Generator:
         requires_grad: bool = False,
     ) -> Tensor:
         """Return numbers from the standard normal distribution: see `randn`."""
-        size, kind = _as_shape("randn", shape), _floating_dtype("randn", dtype)
+        size, kind = as_shape("randn", shape), _floating_dtype("randn", dtype)
         return self._normal(size, kind, 1.0, 0.0, device, requires_grad)
 
     def uniform(
@@ -203,7 +203,7 @@ class Generator:
         requires_grad: bool = False,
     ) -> Tensor:
         """Return uniform numbers from `low` to `high`: see `uniform`."""
-        size, kind = _as_shape("uniform", shape), _floating_dtype("uniform", dtype)
+        size, kind = as_shape("uniform", shape), _floating_dtype("uniform", dtype)
         low, high = float(low), float(high)
         if not 0 <= high - low < math.inf:
             raise ValueError(
@@ -223,7 +223,7 @@ class Generator:
         requires_grad: bool = False,
     ) -> Tensor:
         """Return numbers from a normal distribution: see `normal`."""
-        size, kind = _as_shape("normal", shape), _floating_dtype("normal", dtype)
+        size, kind = as_shape("normal", shape), _floating_dtype("normal", dtype)
         mean, std = float(mean), float(std)
         if not std >= 0:
             raise ValueError(f"normal: expected std >= 0, got {std}")
@@ -239,7 +239,7 @@ class Generator:
         requires_grad: bool = False,
     ) -> Tensor:
         """Return numbers from an exponential distribution: see `exponential`."""
-        size, kind = _as_shape("exponential", shape), _floating_dtype("exponential", dtype)
+        size, kind = as_shape("exponential", shape), _floating_dtype("exponential", dtype)
 
         def make(words: np.ndarray) -> np.ndarray:
             return (variates.exponential(words) / rate).astype(kind)
@@ -251,7 +251,7 @@ class Generator:
         self, low: int, high: int, shape: Shape, *, device: str | Device | None = None
     ) -> Tensor:
         """Return integers from `low` up to `high`, which is excluded: see `randint`."""
-        size = _as_shape("randint", shape)
+        size = as_shape("randint", shape)
         for name, value in (("low", low), ("high", high)):
             if not _is_int(value):
                 raise TypeError(f"randint: expected an int for {name}, got {shown(value)}")
@@ -583,7 +583,8 @@ def _as_seed(name: str, seed: Any) -> Any:
     return int(seed)
 
 
-def _as_shape(name: str, shape: Any) -> tuple[int, ...]:
+def as_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """Return a shape as a tuple of ints of 0 or more; `name` is for errors."""
     lengths = shape if type(shape) is tuple else (shape,) if _is_int(shape) else shape
     if type(lengths) is tuple:
         for n in lengths:
