@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import xgrad
-from helpers import check_error, host, on
+from helpers import check_error, host, leaf64, on
 from xgrad import distributions as D
+from xgrad.autograd import grad
 from xgrad.distributions import kl_divergence, transforms
 
 CASES = {
@@ -161,6 +162,23 @@ def test_infinite_logits_are_certain(device: str) -> None:
 )
 def test_invalid_calls_are_refused(call: str, expected: str) -> None:
     check_error(call, expected, D=D)
+
+
+@pytest.mark.parametrize("kind", ["Categorical", "Dirichlet", "OneHotCategorical"])
+def test_divergence_of_different_samples_is_refused(kind: str) -> None:
+    p, q = [getattr(D, kind)(xgrad.ones(n)) for n in (3, 1)]
+    with pytest.raises(ValueError, match="kl_divergence: expected distributions of equal"):
+        kl_divergence(p, q)
+
+
+def test_entropy_of_an_impossible_class_has_finite_derivatives(device: str) -> None:
+    """The class contributes nothing, and the others have their own derivatives."""
+    probs = leaf64([0.0, 0.25, 0.75], device)
+    (got,) = grad(D.Categorical(probs).entropy(), [probs])
+    p = host(probs)[1:]
+    entropy = -(p * np.log(p)).sum()
+    np.testing.assert_allclose(host(got)[1:], -np.log(p) - entropy, rtol=1e-12)
+    assert np.isfinite(host(got)[0])
 
 
 def test_shapes_may_be_integers_of_numpy() -> None:

@@ -61,11 +61,8 @@ class _OfClasses(Distribution):
         return {self._given: self._given_value}
 
     def _class_entropy(self) -> Tensor:
-        if self._given == "logits":
-            logits = self.logits
-            terms = self.probs * ops.where(logits == -math.inf, 0.0, logits)
-            return -ops.sum(terms, axis=-1)
-        return ops.sum(special.entr(self.probs), axis=-1)
+        logits = self.logits
+        return -ops.sum(self.probs * ops.where(logits == -math.inf, 0.0, logits), axis=-1)
 
     def _drawn_classes(self, count: int) -> Tensor:
         """Return classes, int64, of shape ``batch_shape + (count,)``."""

@@ -87,6 +87,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     ------
     TypeError
         If an argument is not a distribution.
+    ValueError
+        If the event shapes, or the numbers of classes, differ.
     NotImplementedError
         If no divergence is registered for the pair of types: see `register_kl`.
 
@@ -106,6 +108,11 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     for kind_p in type(p).__mro__:
         for kind_q in type(q).__mro__:
             if (function := _REGISTRY.get((kind_p, kind_q))) is not None:
+                if p.event_shape != q.event_shape:
+                    raise ValueError(
+                        "kl_divergence: expected distributions of equal event shapes, got"
+                        f" {p.event_shape} and {q.event_shape}"
+                    )
                 return function(p, q)
     raise NotImplementedError(
         f"kl_divergence: expected a pair of types with a divergence, got {type(p).__name__} and"
@@ -167,6 +174,11 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
 @register_kl(Categorical, Categorical)
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _categorical(p: Categorical, q: Categorical) -> Tensor:
+    if p._classes != q._classes:
+        raise ValueError(
+            "kl_divergence: expected distributions of equal numbers of classes, got"
+            f" {p._classes} and {q._classes}"
+        )
     probs = p.probs
     difference = p.logits - q.logits
     return ops.sum(
@@ -241,11 +253,6 @@ def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
 
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
-    if p.event_shape != q.event_shape:
-        raise ValueError(
-            "kl_divergence: expected vectors of one length, got event shapes"
-            f" {p.event_shape} and {q.event_shape}"
-        )
     trace = ops.square(linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False))
     shift = squared_mahalanobis(q.scale_tril, q.loc - p.loc)
     return (
