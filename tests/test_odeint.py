@@ -377,6 +377,19 @@ def test_failures_of_steps_name_the_time() -> None:
         odeint(lambda t, y: y * xgrad.nan, on("cpu", [1.0]), [0.0, 2.0])
 
 
+@pytest.mark.parametrize("slope", ["infinite", "not a number"])
+def test_slope_that_is_not_finite_at_the_start_is_refused(slope: str) -> None:
+    value = np.inf if slope == "infinite" else np.nan
+    with np.errstate(all="ignore"), pytest.raises(RuntimeError, match="at t = 0: the equation"):
+        odeint(lambda t, y: y * value, on("cpu", [1.0]), [0.0, 2.0])
+
+
+def test_steps_in_float16_are_controlled_where_squares_of_errors_overflow() -> None:
+    y0 = xgrad.asarray([10.0], dtype="float16")
+    y = odeint(lambda t, y: -100 * y, y0, [0.0, 0.02], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(y[1].tolist(), [10 * np.exp(-2)], rtol=2e-2)
+
+
 F = "lambda t, y: -y"
 
 
@@ -394,6 +407,12 @@ F = "lambda t, y: -y"
         (f"xp.odeint({F}, xp.ones(2), 1.0)", "TypeError: odeint: expected times in a tensor"),
         (f"xp.odeint({F}, xp.ones(2), [])", "ValueError: odeint: expected real times of shape"),
         (f"xp.odeint({F}, xp.ones(2), [0.0, 1.0, 1.0])", "ValueError: odeint: … that increase or"),
+        (f"xp.odeint({F}, xp.ones(2), [0.0, xp.inf])", "ValueError: odeint: expected finite times"),
+        (f"xp.odeint({F}, xp.ones(2), [xp.nan])", "ValueError: odeint: expected finite times"),
+        (
+            f"xp.odeint({F}, xp.ones(2), [0.0, 1.0], method=['rk4'])",
+            "ValueError: odeint: expected a method of dopri5, rk4, … got ['rk4']",
+        ),
         (
             f"xp.odeint({F}, xp.ones(2), [0.0, 1.0], method='rk45')",
             "ValueError: odeint: expected a method of dopri5, rk4, … got 'rk45'",

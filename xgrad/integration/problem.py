@@ -61,7 +61,7 @@ class Problem:
         self.f, self.containers, self.args = f, y0, tuple(args)
         self.states = _states(title, y0)
         self.times = _times(title, t, self.states[0])
-        if method not in METHODS:
+        if not isinstance(method, str) or method not in METHODS:
             raise ValueError(
                 f"{title}: expected a method of {', '.join(METHODS)}, got {shown(method)}"
             )
@@ -147,9 +147,12 @@ def _times(title: str, t: Any, state: Tensor) -> Tensor:
     times: Tensor = t if t.dtype == dtype else t.astype(dtype)
     steps = times.detach()[1:] - times.detach()[:-1]
     monotonic = ops.all(steps > 0) | ops.all(steps < 0)
+    monotonic = monotonic & ops.all(ops.isfinite(times.detach()))
     backend = times.device.backend
     if not backend.asynchronous and not check_true(times.device, monotonic._data):
-        raise ValueError(f"{title}: expected times that increase or decrease for t, got others")
+        raise ValueError(
+            f"{title}: expected finite times that increase or decrease for t, got others"
+        )
     return times
 
 

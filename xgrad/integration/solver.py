@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from xgrad import ops
+from xgrad.core.dtypes import float64
 from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.integration.methods import Method
@@ -144,10 +145,11 @@ def _error(
 
 def _norm(problem: Problem, values: States, sizes: States) -> float:
     """Return the root mean square of values, in units of the tolerance for their sizes."""
-    squares = [
-        ops.sum(ops.square(ops.abs(x) / (problem.atol + problem.rtol * ops.abs(size))))
-        for x, size in zip(values, sizes, strict=True)
-    ]
+    squares = []
+    for x, size in zip(values, sizes, strict=True):
+        # in float64, since squares overflow sooner than the states
+        x, size = (ops.astype(ops.abs(part), float64) for part in (x, size))
+        squares.append(ops.sum(ops.square(x / (problem.atol + problem.rtol * size))))
     count = sum(x.size for x in values)
     return math.sqrt(float(_sum(squares)) / max(count, 1))
 
@@ -168,6 +170,8 @@ def _first_step(
     with no_grad():
         size, change = _norm(problem, states, states), _norm(problem, slope, states)
         h = 1e-6 if min(size, change) < 1e-5 else 0.01 * size / change
+        if not h > 0:  # the slope is infinite or NaN
+            return h
         step = direction * h
         moved = [x + step * k for x, k in zip(states, slope, strict=True)]
         difference = [b - a for a, b in zip(slope, slopes(t + step, moved), strict=True)]
