@@ -63,6 +63,9 @@ CALLS = [
     "np.median(x)",
     "np.median(x, 1, keepdims=True)",
     "np.nan_to_num(x, nan=2.0)",
+    "np.nan_to_num(k)",
+    "np.nan_to_num(z + np.nan)",
+    "np.nansum(k, axis=1)",
     "np.nanmean(x, 0)",
     "np.nanmedian(x, axis=0)",
     "np.nansum(x)",
@@ -196,7 +199,9 @@ np.nanmean(np.where(x > 2.5, np.nan, x), 0)
 np.ptp(x); np.ptp(x, axis=1, keepdims=True); np.var(x, 0, ddof=1); np.prod(x, axis=1)
 np.nan_to_num(x); np.nan_to_num(np.where(x > 2.5, np.inf, x), posinf=7.0)
 np.nan_to_num(np.where(x > 2.5, np.nan, x), nan=3.0); np.nan_to_num(np.where(x > 2.5, -np.inf, x))
-np.fmax(x, y); np.fmin(x, np.where(y > 0, np.nan, y)); np.logaddexp(x, y); np.logaddexp2(x, y)
+np.fmax(x, y); np.fmin(x, np.where(y > 0, np.nan, y)); np.fmax(x, 0.5); np.fmin(1, x)
+np.array_split(x, np.int64(2), axis=-1)[1]; np.rollaxis(np.stack([x, y]), -1, 3)
+np.logaddexp(x, y); np.logaddexp2(x, y)
 np.angle(x + 1j * y); np.angle(x + 1j * y, deg=True); np.fabs(x); np.deg2rad(x); np.radians(x)
 np.rad2deg(x); np.degrees(x); np.sinc(x); np.pad(x, ((1, 0), (0, 2))); np.partition(x[0], 1)
 np.sort(x, 0); np.clip(x, -1, 1); np.hypot(x, y); np.mod(x, 1.3)
@@ -266,10 +271,41 @@ def test_questions_about_a_tensor_with_a_gradient_are_answered_by_plain_values()
     assert np.flatnonzero(x > 0).tolist() == np.flatnonzero(X > 0).tolist()
     assert np.argwhere(x > 0).tolist() == np.argwhere(X > 0).tolist()
     assert np.allclose(x, X) is True
-    with pytest.raises(ValueError, match="select: expected as many choices as conditions"):
+    with pytest.raises(ValueError, match="select: expected one condition or more, and as many"):
         np.select([x > 0], [x, x])
     with pytest.raises(ValueError, match="split: expected a length that 2 divides, got 3"):
         np.hsplit(x, 2)
+
+
+def test_average_of_infinities_is_infinite() -> None:
+    weights = np.asarray([1.0, 3.0])
+    for row in ([np.inf, 1.0], [-np.inf, 1.0]):
+        got = np.average(xgrad.asarray(row), weights=weights)
+        np.testing.assert_array_equal(np.asarray(got), np.average(row, weights=weights))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.take(t, [0], axis=2)",
+        "np.rollaxis(t, 2)",
+        "np.rollaxis(t, 0, 3)",
+        "np.trapezoid(t, axis=2)",
+        "np.split(t, -1)",
+        "np.split(t, 0)",
+        "np.array_split(t, 0)",
+        "np.vsplit(t[0], 3)",
+        "np.block([[t], t])",
+        "np.block([t, [t]])",
+        "np.block([])",
+        "np.block([[t], []])",
+        "np.select([], [])",
+    ],
+)
+def test_wrong_call_of_numpy_is_refused_for_tensors_too(call: str) -> None:
+    for t in (X, xgrad.asarray(X, requires_grad=True)):
+        with pytest.raises((ValueError, IndexError, ZeroDivisionError)):
+            eval(call, {"np": np, "t": t})
 
 
 def test_numpy_scalars_do_not_promote() -> None:
@@ -279,6 +315,7 @@ def test_numpy_scalars_do_not_promote() -> None:
         np.int64(2) + x,
         np.multiply(np.float64(2), x),
         np.subtract.outer(np.float64(1), x),
+        np.fmax(np.float64(2), x),
     ):
         assert result.dtype == xgrad.float32
 
@@ -305,7 +342,7 @@ REFUSED = [
     ("np.linalg.svd(t, hermitian=True)", f"linalg.svd: {OPTION} hermitian="),
     ("np.average(t, axis=None, weights=a[0])", "average: expected weights of the shape of a, or"),
     ("np.average(t, weights=a, returned=True)", f"average: {OPTION} returned="),
-    ("np.nan_to_num(t + 1j)", "nan_to_num: expected real numbers, got complex ones"),
+    ("np.nan_to_num(t, copy=False)", f"nan_to_num: {OPTION} copy="),
     ("np.unique(t)", "unique: … write xgrad.unique_values, or give .detach().numpy(), at"),
     ("np.extract(a > 0, t)", "extract: … write x[mask], or give .detach().numpy(), at <string>"),
     ("np.add.reduce(t, where=a > 0)", f"add.reduce: {OPTION} where="),
