@@ -334,6 +334,10 @@ def test_derivative_of_a_gamma_quantile_at_limits(device: str) -> None:
     got = host(gamma_quantile_slope(on(device, a), on(device, x)))
     np.testing.assert_array_equal(got, [0.0, np.nan, np.nan, np.nan, 0.0])
     assert gamma_quantile_slope(xgrad.zeros((0, 2), device=device), 2.0).shape == (0, 2)
+    shape = leaf64([0.3, 2.0, 40.0], device)
+    for limit in (0.0, np.inf):  # there the probability does not depend on the shape
+        probability = special.gammainc(shape, on(device, np.full(3, limit)))
+        assert host(grad(probability.sum(), [shape])[0]).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammaincinv", "gammainccinv"])

@@ -303,7 +303,8 @@ def betaln(xp: Any, a: Any, b: Any, /) -> Any:
 def _shape_slope(xp: Any, a: Any, x: Any) -> Any:
     """Return minus the derivative of `gammainc` by its shape `a`."""
     a, x = as_arrays(xp, a, x)
-    return gamma_density(xp, a, x) * call_op(gamma_quantile_slope, xp, a, x)
+    inside = xp.where((x == 0) | (x == xp.inf), 1.0, x)  # the slope at both ends is 0
+    return gamma_density(xp, a, inside) * call_op(gamma_quantile_slope, xp, a, x)
 
 
 @kernel(

@@ -40,13 +40,14 @@ def _refuse_shape(g: Any) -> Any:
 def gamma_quantile_slope(xp: Any, a: Any, x: Any, /) -> Any:
     """Return the derivative by the shape `a` of the quantile `x` of a fixed probability."""
     a, x = as_arrays(xp, a, x)
-    valid, at_zero = (a > 0) & (x > 0) & (a < xp.inf) & (x < xp.inf), (a > 0) & (x == 0)
+    shape = (a > 0) & (a < xp.inf)
+    valid, at_end = shape & (x > 0) & (x < xp.inf), shape & ((x == 0) | (x == xp.inf))
     a, x = xp.where(valid, a, 1.0), xp.where(valid, x, 1.0)
     in_series = (a < _LARGE) & (xp.log(x) <= xp.special.psi(a + 1))
     series = _series(xp, xp.where(in_series, a, 1.0), xp.where(in_series, x, 0.5))
     integral = _integral(xp, xp.where(in_series, _LARGE, a), xp.where(in_series, _LARGE, x))
     slope = xp.where(in_series, series, integral)
-    return xp.where(valid, slope, xp.where(at_zero, xp.zeros_like(slope), xp.nan))
+    return xp.where(valid, slope, xp.where(at_end, xp.zeros_like(slope), xp.nan))
 
 
 def _series(xp: Any, a: Any, x: Any) -> Any:
