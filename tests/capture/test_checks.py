@@ -246,6 +246,50 @@ def test_call_that_may_raise_after_a_write_is_replayed(name: str) -> None:
     compare_replays(scenario)
 
 
+INDEXED: dict[str, Callable[[Any, Any], Any]] = {
+    "take": lambda t, i: xgrad.take(t, i, axis=0),
+    "indexing": lambda t, i: t[i],
+    "indexing of the last axis": lambda t, i: t.T[..., i],
+}
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
+@twins.on_cpu  # checks of values
+# CaptureWarning: without a compiler
+@pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("name", INDEXED)
+def test_call_that_may_raise_before_an_update_that_a_check_needs(
+    name: str, before: bool, native: bool
+) -> None:
+    """The update is moved to the start with the check, and so must be what may raise."""
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        xgrad.manual_seed(3)
+        model, table = nn.Linear(3, 2), array(3, 4)
+        optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        def run(x: Any, index: Any, scale: Any) -> Any:
+            optimizer.zero_grad()
+            rows = INDEXED[name](table, index) if before else 0
+            (model(x) ** 2).mean().backward()
+            optimizer.step()
+            rows = rows if before else INDEXED[name](table, index)
+            p = xgrad.sigmoid(model(x).detach()) * scale
+            return functional.binary_cross_entropy(p, xgrad.ones((4, 2))) + rows.sum()
+
+        step = capture(run, native=native)
+        for i in range(10):
+            index = xgrad.asarray([0, 9 if i in (3, 7) else 1])
+            try:
+                yield step(array(4, 3, seed=i), index, xgrad.asarray(4.0 if i == 5 else 0.5))
+            except (ValueError, IndexError) as error:
+                yield str(error)
+            yield everything(model, optimizer)
+
+    compare_replays(scenario)
+
+
 @twins.on_cpu  # checks of values
 def test_reads_before_a_write_that_a_check_needs_see_what_was_there_before() -> None:
     """The write is moved to the start with the check, and so must be what reads the memory."""

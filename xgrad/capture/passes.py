@@ -117,15 +117,20 @@ def hoist_checks(program: Program) -> None:
     """Move checks, and all that their values depend on, to the start.
 
     A write to the state or an input precedes a check only where the check depends on it. Executors
-    undo the write if the check fails.
+    undo the write if the check fails. A call that may raise an error counts as a check if it
+    follows a write, or if a write that is moved would precede it.
     """
     calls = program.calls
+    is_write = [any(x.storage.kind != "temporary" for x in call.writes) for call in calls]
+    first_write = is_write.index(True) if True in is_write else len(calls)
     values: set[Value] = set()  # read by calls that are moved, as `read` and `written` are
     read: set[Storage] = set()
     written: set[Storage] = set()
     first: set[Call] = set()
-    for call in reversed(calls):
+    for i, call in reversed(list(enumerate(calls))):
         storages = {x.storage for x in call.reads}
+        follows = i > first_write or any(x.kind != "temporary" for x in written)
+        call.may_raise = call.may_raise and follows
         if (
             call.may_end_replay
             or not values.isdisjoint(call.results)

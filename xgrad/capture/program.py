@@ -81,8 +81,8 @@ class Call:
     Its arguments are values, numbers, constants, and tuples, lists and slices of them; it writes to
     the arguments in `writes`. It returns a `single` array or a tuple. A call that writes has no new
     `results`. A call with a `check`, the expected truth of its only argument, computes nothing. A
-    call that `may_raise` an error for some values follows a write to an input or the state. `line`
-    is the line of the user's code, with the file.
+    call `may_raise` an error for some values; after `optimize`, this is true only of calls that
+    follow a write to an input or the state. `line` is the line of the user's code, with the file.
     """
 
     function: Callable[..., Any]

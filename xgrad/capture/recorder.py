@@ -320,30 +320,34 @@ class Recorder(Interceptor):
         return Proxy(self, array, self._new_value(array, storage))
 
     def _check_call(self, name: str, args: Sequence[Any]) -> bool:
-        """Refuse shapes that depend on values; return whether a call may undo writes to the state.
-
-        It follows such a write, and raises an error for some values.
-        """
+        """Refuse shapes that depend on values; return whether a call raises an error for some."""
         if name == "getitem" or name == "setitem":
-            self._check_key(name, *args)
-        elif name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], Proxy)):
+            return self._check_key(name, *args)
+        if name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], Proxy)):
             self.refuse(f"the shape of what {name} returns depends on values")
-        return name in _RAISE and self._has_written and not self.real.backend.asynchronous
+        return name in _RAISE and not self.real.backend.asynchronous
 
-    def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
-        """Refuse masks; after a write to the state, add a range check of the indices."""
+    def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> bool:
+        """Refuse masks; after a write to the state, add a range check of the indices.
+
+        Return whether there are indices without a check.
+        """
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(part, Proxy) and "bool" in str(part.dtype) for part in parts):
             if name == "getitem":
                 self.refuse("the shape of what x[mask] returns depends on values")
             elif getattr(value, "shape", ()):
                 self.refuse("what x[mask] = array takes of the array depends on values")
-        elif self._has_written and not self.real.backend.asynchronous:
+        elif not self.real.backend.asynchronous:
+            checked = 0
             for part, length in zip(parts, x.shape, strict=False):
-                if part is Ellipsis or part is None:
+                if part is Ellipsis or part is None or not self._has_written:
                     break
+                checked += 1
                 if isinstance(part, Proxy):
                     self.check(self.device_within.xp.all((part >= -length) & (part < length)))
+            return any(isinstance(part, Proxy) for part in parts[checked:])
+        return False
 
     def check(self, condition: Any) -> bool:
         """Return the truth of an array of one bool, and add it to the checks of the program."""
