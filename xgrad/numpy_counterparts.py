@@ -42,7 +42,7 @@ def _ravel(a: Any, /, order: str = "C") -> Any:
 
 
 def _with_axes(name: str, x: Any, count: int) -> Any:
-    """Return a tensor with at least so many axes, new ones first."""
+    """Return a tensor with at least `count` axes, new ones first."""
     x = as_tensor(name, "tup", x)
     return namespace.reshape(x, (1,) * (count - x.ndim) + x.shape)
 

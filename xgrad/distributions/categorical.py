@@ -101,7 +101,7 @@ class Categorical(_OfClasses):
     Notes
     -----
     `log_prob` of a class with the probability 0 is minus infinity; PyTorch's is finite, since it
-    limits probabilities to those of its dtype's epsilon.
+    clips probabilities by its dtype's epsilon.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sets of values: those of parameters, and the supports of distributions."""
+"""Sets of values: the valid parameters and the supports of distributions."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class _OfProbability(Distribution):
 
 
 class Bernoulli(_OfProbability):
-    """The distribution of ones with a probability, and zeros otherwise.
+    """The distribution of numbers that are 1 with a probability, or else 0.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Bernoulli(_OfProbability):
     Notes
     -----
     Samples have the dtype of the parameter. `log_prob` of an impossible sample is minus infinity;
-    PyTorch's is finite, since it limits probabilities to those of its dtype's epsilon.
+    PyTorch's is finite, since it clips probabilities by its dtype's epsilon.
 
     Examples
     --------

@@ -140,7 +140,7 @@ class Distribution:
     def rsample(self, sample_shape: int | Shape = ()) -> Tensor:
         """Return samples with derivatives by the parameters; NotImplementedError if there are none.
 
-        The samples equal those of `sample` for the same state of the generator.
+        For the same state of the generator, `sample` returns the same samples.
         """
         if not self.has_rsample:
             raise NotImplementedError(

@@ -104,7 +104,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
             raise TypeError(
                 f"kl_divergence: expected a Distribution for {name}, got {type(x).__name__}"
             )
-    # the nearest base classes, those of p first
+    # the nearest base class of p, and for it the nearest one of q
     for kind_p in type(p).__mro__:
         for kind_q in type(q).__mro__:
             if (function := _REGISTRY.get((kind_p, kind_q))) is not None:

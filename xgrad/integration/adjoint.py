@@ -76,7 +76,7 @@ def odeint_adjoint(
 
     Notes
     -----
-    The gradients are those of the exact solution, to the tolerance of both passes. They are defined
+    The gradients belong to the exact solution, to the tolerance of both passes. They are defined
     with respect to `y0`, `t`, tensors in `args`, and all tensors that `f` uses in its first call,
     such as the parameters of a module: none need be listed. Second derivatives go through the steps
     of the backward pass. `f` must compute the same when it is called again. In a `vmap`, transforms

@@ -69,15 +69,15 @@ def odeint(
     Notes
     -----
     The result has derivatives with respect to `y0`, `t`, `args` and all tensors that `f` uses, to
-    any order. They are those of the computed solution: the memory grows with the number of steps.
+    any order. They belong to the computed solution: the memory grows with the number of steps.
     The sizes of steps count as constants. Between steps, "dopri5" interpolates with order 4.
 
     Methods of fixed steps read no values, and can be captured and mapped by `vmap`. "dopri5" reads
     the error of each step: in a captured step there is a CaptureWarning, "the value of a tensor is
     read", and the step runs eagerly; in a `vmap` it raises TypeError.
 
-    The order of the arguments is that of SciPy's ``solve_ivp`` and of torchdiffeq; JAX's ``odeint``
-    calls ``f(y, t, *args)``.
+    The arguments have the order of SciPy's ``solve_ivp`` and of torchdiffeq; JAX's ``odeint`` calls
+    ``f(y, t, *args)``.
 
     References
     ----------

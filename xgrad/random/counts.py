@@ -37,7 +37,7 @@ def binomial_quantile(count: Tensor, probability: Tensor, uniform: Tensor) -> Te
 
     def distribution(k: Tensor) -> Tensor:
         left = xp.maximum(count - k, 1)
-        # not by betaincc, which CuPy lacks: differences of 1e-16 are below those of uniform numbers
+        # not by betaincc, which CuPy lacks; uniform numbers are no finer than the rounding of 1 - x
         above = xp.special.betainc(k + 1, left, probability)
         result: Tensor = xp.where(k < count, 1 - above, 1.0)
         return result

@@ -16,7 +16,7 @@ from xgrad.support.hints import explained
 
 
 def bernoulli(probs: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Return ones with given probabilities, and zeros otherwise; not differentiable.
+    """Return numbers that are 1 with given probabilities, or else 0; not differentiable.
 
     Parameters
     ----------
