@@ -326,7 +326,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     TypeError
         If `target` is not of integers.
     IndexError
-        If a class is not below the number of classes.
+        If a class is not below the number of classes; not checked on ``cuda``, where the check
+        would synchronize.
 
     Examples
     --------
@@ -342,7 +343,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     if target.dtype.kind not in "iu":
         raise TypeError(f"{op}: expected a target of integers, got {target.dtype}")
     count, target = input.shape[-1], astype(target, int64)
-    if target.size and not run_array_code(target.device, is_below, target._data, count):
+    checked = target.size and not target.device.backend.asynchronous
+    if checked and not run_array_code(target.device, is_below, target._data, count):
         raise IndexError(f"{op}: expected classes below {count} in target")
     applies = cumulative_sum(astype(target < 0, int64), axis=-1) == 0
     classes = where(applies, target, 0)

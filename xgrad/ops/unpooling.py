@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.backend.recording import run_array_code
-from xgrad.core.arguments import as_tensor, is_below, is_not_negative
+from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import int64
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import ones_like, zeros
 from xgrad.ops.elementwise import maximum
+from xgrad.ops.embedding import check_numbers
 from xgrad.ops.indexing import put_along_axis
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.tensor_conversion import astype
@@ -78,13 +78,7 @@ def unpool_maximum(
     size = _output_size(name, input.shape[2:], kernel_size, stride, padding, output_size)
     rows, places = math.prod(input.shape[:2]), math.prod(size)
     indices = reshape(astype(indices, int64), (rows, -1)) if indices.size else indices
-    if indices.size and not (
-        run_array_code(indices.device, is_not_negative, indices._data)
-        and run_array_code(indices.device, is_below, indices._data, places)
-    ):
-        raise IndexError(
-            f"{name}: expected indices from 0 to {places - 1}, for an output of {size}"
-        )
+    check_numbers(name, "indices", indices, places)
     values = reshape(input, (rows, -1)) if input.size else reshape(input, (rows, 0))
     indices = indices if indices.size else zeros((rows, 0), dtype=int64, device=input.device)
     shape = rows, places
@@ -134,7 +128,8 @@ def max_unpool1d(
     TypeError
         If the indices are not integers.
     IndexError
-        If an index is not that of an element of the result.
+        If an index is not that of an element of the result; not checked on ``cuda``, where the
+        check would synchronize.
 
     Notes
     -----
@@ -192,7 +187,8 @@ def max_unpool2d(
     TypeError
         If the indices are not integers.
     IndexError
-        If an index is not that of an element of the result.
+        If an index is not that of an element of the result; not checked on ``cuda``, where the
+        check would synchronize.
 
     Notes
     -----
@@ -251,7 +247,8 @@ def max_unpool3d(
     TypeError
         If the indices are not integers.
     IndexError
-        If an index is not that of an element of the result.
+        If an index is not that of an element of the result; not checked on ``cuda``, where the
+        check would synchronize.
 
     Notes
     -----
