@@ -23,7 +23,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-PEERS ?= torch==2.13.0 jax==0.10.2 ndonnx==0.23.0 onnxruntime==1.32.0 dask[array,distributed]==2026.8.0 mlx[cpu]==0.32.4
+PEERS ?= torch==2.13.0 expecttest==0.3.0 jax==0.10.2 ndonnx==0.23.0 onnxruntime==1.32.0 dask[array,distributed]==2026.8.0 mlx[cpu]==0.32.4
 BENCH ?= all
 SUITE ?= ../array-api-tests
 PROGRAMS ?= ../pytorch-programs

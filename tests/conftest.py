@@ -19,6 +19,7 @@ from xgrad.backend.device import intercepting
 from xgrad.backend.devices import current_device
 
 DEVICES = ("cpu", "strict", "torch", "torch:1", "cuda")
+collect_ignore = ["pytorch_samples"]  # programs, which import PyTorch when they are loaded
 PEERS = {"torch", "jax", "onnxruntime"}  # fixtures of what ``make test-peers`` installs
 
 
