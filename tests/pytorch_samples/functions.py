@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -30,6 +32,8 @@ DETERMINED = {"sort": 1, "topk": 1, "kthvalue": 1, "median": 1, "mode": 1, "lina
 #: are not part of a sample.
 INTERNAL = ("jiterator", "sparse", "torch.ops", "_upsample", "_backward", "_batch_norm", "_refs")
 INTERNAL += ("strided",)
+#: The reason of a call of a name that the namespace lacks.
+MISSING = re.compile(r"AttributeError: \S+ is not available in xgrad\.compat\.torch")
 
 
 def outcomes(names: list[str]) -> Iterator[tuple[str, Outcome]]:
@@ -51,7 +55,17 @@ def outcomes(names: list[str]) -> Iterator[tuple[str, Outcome]]:
 
 
 def compat_function(op: Any) -> Callable[..., Any] | None:
-    """Return the function or method that has the name of a sample; None if there is none."""
+    """Return the function or method that has the name of a sample; None if there is none.
+
+    Where the samples are for a lambda of PyTorch's tests, such as
+    ``lambda x, n: torch.polygamma(n, x)``, it is the same lambda with the other `torch`.
+    """
+    if isinstance(op.op, FunctionType) and op.op.__name__ == "<lambda>":
+        made = FunctionType(
+            op.op.__code__, {**op.op.__globals__, "torch": compat}, closure=op.op.__closure__
+        )
+        made.__defaults__, made.__kwdefaults__ = op.op.__defaults__, op.op.__kwdefaults__
+        return made
     try:
         found: Any = reduce(getattr, op.name.split("."), compat)
     except AttributeError:
@@ -66,25 +80,35 @@ def compat_function(op: Any) -> Callable[..., Any] | None:
 
 def outcome(op: Any, call: Callable[..., Any], sample: Any) -> Outcome:
     """Compare the results of a call, and their gradients."""
-    value, args = sample.input, sample.args
-    if op.name == "where":  # whose sample begins with the second argument
-        value, args = args[0], (value, *args[1:])
-    arguments = (value, args, sample.kwargs)
-    function = torch.where if op.name == "where" else op.op
+    arguments = (sample.input, sample.args, sample.kwargs)
+    given = tensors(torch, arguments)
+    is_recorded = any(t.requires_grad for t in given)
+    is_mixed = any(t.dtype == torch.float32 for t in given)  # PyTorch computes parts in float32
     is_random = bool(sample.kwargs.get("dropout_p"))
     only_shapes = is_random or any(part in op.name for part in UNDETERMINED)
     only_shapes = only_shapes or (op.name == "argsort" and not sample.kwargs.get("stable"))
 
     def determined(out: Any) -> Any:
         # the sample's function removes signs of eigenvectors and the like
-        return sample.output_process_fn_grad(out[: DETERMINED[op.name]])
+        out = out if isinstance(out, torch.Tensor | compat.Tensor) else out[: DETERMINED[op.name]]
+        return sample.output_process_fn_grad(out)
 
     finish = determined if op.name in DETERMINED else sample.output_process_fn_grad
-    return compare(
-        lambda: results(torch, function, Arguments(torch).of(arguments), finish, only_shapes),
-        lambda: results(compat, call, Arguments(compat).of(arguments), finish, only_shapes),
-        is_less_accurate="bessel" in op.name,  # PyTorch's, by 2e-7 beside SciPy's
+
+    def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+        # as PyTorch checks gradients: for triangular and Hermitian matrices they are determined
+        # only as such
+        return partial(op.gradcheck_wrapper, function) if is_recorded else function
+
+    found = compare(
+        lambda: results(torch, checked(op.op), Arguments(torch).of(arguments), finish, only_shapes),
+        lambda: results(
+            compat, checked(call), Arguments(compat).of(arguments), finish, only_shapes
+        ),
+        is_less_accurate=is_mixed or "bessel" in op.name,  # PyTorch's, by 2e-7 beside SciPy's
     )
+    is_missing = found.kind == "refused" and MISSING.match(found.reason)
+    return Outcome("missing") if is_missing else found
 
 
 def results(
@@ -101,10 +125,13 @@ def results(
         return [(tuple(t.shape), str(t.dtype).removeprefix("torch.")) for t in tensors(lib, out)]
     leaves = [t for t in tensors(lib, (value, args, options)) if t.requires_grad]
     ends = [t for t in tensors(lib, out) if t.requires_grad]
-    if not leaves or not ends:
-        return out
-    total = sum((scalar(lib, t) for t in ends[1:]), scalar(lib, ends[0]))
-    return out, list(lib.autograd.grad(total, leaves, allow_unused=True))
+    gradients: list[Any] = [None] * len(leaves)
+    if leaves and ends:
+        total = sum((scalar(lib, t) for t in ends[1:]), scalar(lib, ends[0]))
+        gradients = list(lib.autograd.grad(total, leaves, allow_unused=True))
+    # a gradient is 0 where there is none
+    zeros = [lib.zeros_like(t) for t in leaves]
+    return out, [zero if g is None else g for zero, g in zip(zeros, gradients, strict=True)]
 
 
 def scalar(lib: Any, t: Any) -> Any:

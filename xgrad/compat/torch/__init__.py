@@ -19,6 +19,8 @@ from xgrad.compat.torch import (
     creation,
     methods,
     miscellaneous,
+    splitting,
+    statistics,
 )
 from xgrad.compat.torch import random as random
 from xgrad.compat.torch.compiling import compile
@@ -86,6 +88,8 @@ FUNCTIONS: dict[str, _Any] = {
     **creation.FUNCTIONS,
     **random.FUNCTIONS,
     **miscellaneous.FUNCTIONS,
+    **splitting.PLAIN,
+    **statistics.PLAIN,
 }
 #: Methods in place that are functions, too.
 FUNCTIONS |= {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from xgrad import special as xspecial
 from xgrad.compat.torch.promotion import as_operands, result_type
 from xgrad.compat.torch.tensor import torch_function
 from xgrad.core.tensor import Tensor
+from xgrad.ops import torch_arithmetic
 
 
 def as_tensor_argument(name: str, x: Any) -> Any:
@@ -61,6 +63,48 @@ def power(x1: Any, x2: Any) -> Any:
     return _of_bools(xgrad.pow, lambda x, y: xgrad.logical_or(x, xgrad.logical_not(y)), x1, x2)
 
 
+def maximum(x1: Any, x2: Any) -> Any:
+    """Return the larger elements: see `xgrad.maximum`."""
+    return _of_bools(xgrad.maximum, xgrad.logical_or, x1, x2)
+
+
+def minimum(x1: Any, x2: Any) -> Any:
+    """Return the smaller elements: see `xgrad.minimum`."""
+    return _of_bools(xgrad.minimum, xgrad.logical_and, x1, x2)
+
+
+def _ignoring_nan(compare: Callable[..., Any], extremum: Callable[..., Any]) -> Any:
+    """Return the larger or smaller of two elements, of which one may be NaN.
+
+    The gradient goes to the first one of equal elements.
+    """
+
+    def op(x1: Any, x2: Any) -> Any:
+        if any(getattr(x, "dtype", xgrad.bool).kind == "f" for x in (x1, x2)):
+            return xgrad.where(xgrad.logical_or(compare(x1, x2), xgrad.isnan(x2)), x1, x2)
+        return extremum(x1, x2)
+
+    return op
+
+
+def _exp2(x: Any) -> Any:
+    return xgrad.exp(x * math.log(2)) if x.dtype.kind == "c" else xspecial.exp2(x)
+
+
+def _ldexp(x1: Any, x2: Any) -> Any:
+    return x1 * xgrad.pow(2.0, x2)
+
+
+def _logaddexp2(x1: Any, x2: Any) -> Any:
+    return xgrad.logaddexp(x1 * math.log(2), x2 * math.log(2)) / math.log(2)
+
+
+def _heaviside(x1: Any, x2: Any) -> Any:
+    step = xgrad.astype(x1 > 0, x1.dtype)
+    step = xgrad.where(xgrad.isnan(x1), x1, step) if x1.dtype.kind == "f" else step
+    return xgrad.where(xgrad.equal(x1, 0), x2, step)
+
+
 #: Functions of one tensor, by PyTorch's names.
 UNARY: dict[str, Callable[..., Any]] = {
     "abs": xgrad.abs,
@@ -79,7 +123,7 @@ UNARY: dict[str, Callable[..., Any]] = {
     "erfc": xspecial.erfc,
     "erfinv": xspecial.erfinv,
     "exp": xgrad.exp,
-    "exp2": xspecial.exp2,
+    "exp2": _exp2,
     "expm1": xgrad.expm1,
     "floor": xgrad.floor,
     "i0": xspecial.i0,
@@ -130,19 +174,25 @@ BINARY: dict[str, Callable[..., Any]] = {
     "copysign": xgrad.copysign,
     "eq": xgrad.equal,
     "floor_divide": xgrad.floor_divide,
+    "fmax": _ignoring_nan(xgrad.greater_equal, maximum),
+    "fmin": _ignoring_nan(xgrad.less_equal, minimum),
+    "fmod": xgrad.fmod,
     "ge": xgrad.greater_equal,
     "gt": xgrad.greater,
+    "heaviside": _heaviside,
     "hypot": xgrad.hypot,
     "igamma": xspecial.gammainc,
     "igammac": xspecial.gammaincc,
+    "ldexp": _ldexp,
     "le": xgrad.less_equal,
     "logaddexp": xgrad.logaddexp,
+    "logaddexp2": _logaddexp2,
     "logical_and": xgrad.logical_and,
     "logical_or": xgrad.logical_or,
     "logical_xor": xgrad.logical_xor,
     "lt": xgrad.less,
-    "maximum": lambda x1, x2: _of_bools(xgrad.maximum, xgrad.logical_or, x1, x2),
-    "minimum": lambda x1, x2: _of_bools(xgrad.minimum, xgrad.logical_and, x1, x2),
+    "maximum": maximum,
+    "minimum": minimum,
     "mul": xgrad.multiply,
     "ne": xgrad.not_equal,
     "nextafter": _nextafter,
@@ -312,6 +362,31 @@ def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any
 
 
 @torch_function
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
+    """Return ``input + weight * (end - input)``: see `xgrad.Tensor.lerp`."""
+    return torch_arithmetic.lerp(input, end, weight)
+
+
+@torch_function
+def nan_to_num(
+    input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Any:
+    """Return the tensor with numbers for NaNs and infinities: see `xgrad.nan_to_num`."""
+    if input.dtype.kind in "iub":
+        return xgrad.asarray(input, copy=True)
+    nan = 0.0 if nan is None else nan
+    return xgrad.nan_to_num(input, nan=nan, posinf=posinf, neginf=neginf)
+
+
+@torch_function
+def fill(input: Tensor, value: Any) -> Any:
+    """Return a tensor like another with the same value in every element."""
+    cast = value if isinstance(value, xgrad.Tensor) else xgrad.asarray(value)
+    cast = xgrad.astype(cast, input.dtype, copy=False)
+    return xgrad.asarray(xgrad.broadcast_to(cast, tuple(input.shape)), copy=True)
+
+
+@torch_function
 def real(input: Tensor) -> Any:
     """Return the real part; of a real tensor, the tensor itself: see `xgrad.real`."""
     return xgrad.real(input) if input.dtype.kind == "c" else input
@@ -363,9 +438,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
 FUNCTIONS |= {
     function.__name__: function
     for function in (
-        add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj, div, equal,
-        float_power, imag, isclose, logit, mvlgamma, polygamma, positive, real, round, rsub, sign,
-        sub,
+        add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj, div, equal, fill,
+        float_power, imag, isclose, lerp, logit, mvlgamma, nan_to_num, polygamma, positive, real,
+        round, rsub, sign, sub,
     )
 }  # fmt: skip
 FUNCTIONS |= {

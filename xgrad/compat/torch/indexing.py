@@ -132,9 +132,8 @@ def as_value(x: Any, key: Any, value: Any) -> Any:
 @torch_function
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
     """Return the elements at indices along an axis: see `xgrad.take_along_axis`."""
-    if not input.ndim:
-        return xgrad.reshape(input, ()) if not index.ndim else xgrad.reshape(input, (1,))
-    return torch_indexing.gather(input, dim, index)
+    x, i = (t if t.ndim else xgrad.reshape(t, (1,)) for t in (input, index))
+    return xgrad.reshape(torch_indexing.gather(x, dim, i), tuple(index.shape))
 
 
 @torch_function
@@ -278,6 +277,27 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     return _at_rows("index_fill", input, dim, index, lambda x, key: xgrad.ops.setitem(x, key, cast))
 
 
+def _searched_rows(rows: Any, values: Any, side: str, sorter: Any, out_int32: bool) -> Any:
+    """Return the indices at which elements would be inserted into sorted rows.
+
+    Each element is compared with all elements of its row.
+    """
+    if rows.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "searchsorted: expected equal shapes but for the last axis, got"
+            f" {tuple(rows.shape)} and {tuple(values.shape)}"
+        )
+    if sorter is not None:
+        rows = xgrad.take_along_axis(rows, sorter, axis=-1)
+    row, value = xgrad.expand_dims(rows, axis=-2), xgrad.expand_dims(values, axis=-1)
+    before = row < value if side == "left" else row <= value
+    if value.dtype.kind == "f":  # NaNs are last
+        before = before | xgrad.isnan(value)
+    return xgrad.astype(
+        xgrad.count_nonzero(before, axis=-1), xgrad.int32 if out_int32 else xgrad.int64, copy=False
+    )
+
+
 @torch_function
 def searchsorted(
     sorted_sequence: Tensor,
@@ -289,11 +309,9 @@ def searchsorted(
     sorter: Any = None,
 ) -> Any:
     """Return the indices at which elements would be inserted: see `xgrad.searchsorted`."""
-    if sorted_sequence.ndim != 1:
-        raise NotImplementedError(
-            "searchsorted: sequences with several axes are not available in xgrad.compat.torch"
-        )
     chosen: Any = side or ("right" if right else "left")
+    if sorted_sequence.ndim != 1:
+        return _searched_rows(sorted_sequence, values, chosen, sorter, out_int32)
     found = xgrad.searchsorted(sorted_sequence, values, side=chosen, sorter=sorter)
     return xgrad.astype(found, xgrad.int32) if out_int32 else found
 

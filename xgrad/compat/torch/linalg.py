@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from numpy.linalg import LinAlgError
 
 import xgrad
 from xgrad import linalg as xlinalg
-from xgrad.compat.torch import products, return_types, shapes
+from xgrad.compat.torch import products, return_types, shapes, statistics
 from xgrad.compat.torch.reductions import axis_of
 from xgrad.compat.torch.tensor import torch_function
 from xgrad.core.tensor import Tensor
@@ -40,6 +41,9 @@ __all__ = [
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
     "vecdot",
     "vector_norm",
 ]
@@ -113,10 +117,9 @@ def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Any:
     """Return the solution of triangular equations: see `xgrad.linalg.solve_triangular`."""
-    if unitriangular:
-        raise NotImplementedError(
-            "linalg.solve_triangular: unitriangular= is not available in xgrad.compat.torch"
-        )
+    if unitriangular:  # the diagonal counts as ones
+        n = A.shape[-1]
+        A = xgrad.where(xgrad.eye(n, dtype="bool", device=A.device), 1.0, A)
     if left:
         return xlinalg.solve_triangular(A, B, upper=upper)
     solved = xlinalg.solve_triangular(
@@ -173,16 +176,44 @@ def eigvals(A: Tensor) -> Any:
     return xlinalg.eigvals(A)
 
 
+def _hermitian(x: Any) -> Any:
+    """Return the Hermitian matrices that lower triangles stand for."""
+    return xgrad.tril(x) + shapes.adjoint(xgrad.tril(x, k=-1))
+
+
+def _relative_tolerance(x: Any, atol: Any, rtol: Any) -> Any:
+    """Return the tolerance relative to the largest singular value that stands for two tolerances.
+
+    Without an absolute one, the default of xgrad counts.
+    """
+    if atol is None:
+        return rtol
+    largest = xlinalg.svdvals(x.detach())[..., :1]
+    atol, rtol = (
+        xgrad.expand_dims(t, axis=-1) if isinstance(t, xgrad.Tensor) else t for t in (atol, rtol)
+    )
+    if rtol is None:
+        eps = max(x.shape[-2:]) * xgrad.finfo(x.dtype).eps
+        atol = xgrad.asarray(atol, dtype=largest.dtype, device=x.device)
+        rtol = eps * (atol <= 0)
+    safe = xgrad.where(largest > 0, largest, 1.0)
+    return xgrad.squeeze(xgrad.maximum(atol / safe, rtol), axis=-1)
+
+
 @torch_function
 def pinv(
-    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
 ) -> Any:
     """Return the pseudoinverse: see `xgrad.linalg.pinv`."""
-    if atol is not None or hermitian:
-        raise NotImplementedError(
-            "linalg.pinv: atol= and hermitian= are not available in xgrad.compat.torch: use rtol="
-        )
-    return xlinalg.pinv(A, rtol=rcond if rtol is None else rtol)
+    x = _hermitian(A) if hermitian else A
+    if not x.size:
+        return shapes.adjoint(x)
+    return xlinalg.pinv(x, rtol=_relative_tolerance(x, atol, rcond if rtol is None else rtol))
 
 
 @torch_function
@@ -190,18 +221,50 @@ def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Any:
     """Return the ranks of matrices: see `xgrad.linalg.matrix_rank`."""
-    if tol is not None or atol is not None or hermitian:
-        raise NotImplementedError(
-            "linalg.matrix_rank: tol=, atol= and hermitian= are not available in"
-            " xgrad.compat.torch: use rtol="
-        )
-    return xlinalg.matrix_rank(A, rtol=rtol)
+    x = (_hermitian(A) if hermitian else A).detach()
+    if not x.size:
+        return xgrad.zeros(tuple(x.shape[:-2]), dtype="int64", device=x.device)
+    return xlinalg.matrix_rank(x, rtol=_relative_tolerance(x, tol if atol is None else atol, rtol))
 
 
 @torch_function
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
-    """Return the solution of least squares: see `xgrad.linalg.lstsq`."""
-    return return_types.Solution(xlinalg.lstsq(A, B, rcond=rcond).solution)
+    """Return the solution of least squares, residuals, ranks and singular values.
+
+    See `xgrad.linalg.lstsq`; drivers other than "gelsy" also have residuals.
+    """
+    vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    found = xlinalg.lstsq(A, xgrad.expand_dims(B, axis=-1) if vectors else B, rcond=rcond)
+    solution, residuals = found.solution, found.residuals
+    if vectors:
+        solution = xgrad.squeeze(solution, axis=-1)
+    if driver in (None, "gelsy") or A.shape[-2] <= A.shape[-1]:  # PyTorch has none then
+        residuals = xgrad.zeros((0,), dtype=residuals.dtype, device=A.device)
+    return return_types.Solution(solution, residuals, found.rank, found.singular_values)
+
+
+@torch_function
+def vander(x: Tensor, N: int | None = None) -> Any:
+    """Return matrices whose columns are powers of vectors, in ascending order."""
+    return statistics.vander(x if x.ndim else xgrad.reshape(x, (1,)), N, increasing=True)
+
+
+@torch_function
+def tensorinv(A: Tensor, ind: int = 2) -> Any:
+    """Return the inverse of a tensor as a map between its first `ind` axes and the others."""
+    first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    square = xgrad.reshape(A, (math.prod(first), math.prod(last)))
+    return xgrad.reshape(xlinalg.inv(square), last + first)
+
+
+@torch_function
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
+    """Return the solution of equations of a tensor as a map from its last axes to the first."""
+    x = A if dims is None else xgrad.moveaxis(A, tuple(dims), tuple(range(-len(dims), 0)))
+    shape = tuple(x.shape[B.ndim :])
+    n = math.prod(shape)
+    solution = xlinalg.solve(xgrad.reshape(x, (n, n)), xgrad.reshape(B, (n, 1)))
+    return xgrad.reshape(solution, shape)
 
 
 @torch_function

@@ -6,6 +6,7 @@ argument. Methods that end with an underscore write the result of the function t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,11 +18,16 @@ from xgrad.compat.torch import (
     elementwise,
     indexing,
     miscellaneous,
+    order_statistics,
     products,
     random,
     reductions,
     scans,
+    scattering,
+    sets,
     shapes,
+    splitting,
+    statistics,
 )
 from xgrad.compat.torch.promotion import as_operands, is_number
 from xgrad.compat.torch.tensor import Tensor, as_torch, torch_function
@@ -222,6 +228,41 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
     )
 
 
+def log_normal_(
+    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
+) -> Tensor:
+    """Give every element a random number whose logarithm is normal, and return this tensor."""
+    return _drawn(
+        self,
+        lambda shape, **options: xgrad.exp(xrandom.normal(shape, mean, std, **options)),
+        generator,
+    )
+
+
+def cauchy_(
+    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
+) -> Tensor:
+    """Give every element a random number with Cauchy's distribution, and return this tensor."""
+    return _drawn(
+        self,
+        lambda shape, **options: (
+            median + sigma * xgrad.tan(xgrad.pi * (xrandom.rand(shape, **options) - 0.5))
+        ),
+        generator,
+    )
+
+
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Give every element the number of trials up to a success, and return this tensor."""
+    return _drawn(
+        self,
+        lambda shape, **options: xgrad.ceil(
+            xgrad.log1p(-xrandom.rand(shape, **options)) / math.log1p(-p)
+        ),
+        generator,
+    )
+
+
 def _new(name: str, function: Callable[..., Any]) -> Any:
     def method(self: Tensor, *size: Any, **options: Any) -> Any:
         return function(*size, **{"dtype": self.dtype, "device": self.device, **options})
@@ -291,8 +332,8 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 _NO_METHODS = set(
     "atleast_1d atleast_2d atleast_3d broadcast_tensors cat chain_matmul column_stack"
     " concat concatenate dstack einsum hstack meshgrid numel_ row_stack rsub scalar_tensor stack"
-    " std_mean tensordot bucketize isin searchsorted view_as_complex view_as_real var_mean vstack"
-    " where polygamma".split()
+    " std_mean tensordot bucketize fill isin searchsorted view_as_complex view_as_real var_mean"
+    " vstack where polygamma".split()
 )
 #: Functions of the namespace that are methods, too, unless they are in `_NO_METHODS`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -302,22 +343,28 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **shapes.FUNCTIONS,
     **indexing.FUNCTIONS,
     **products.FUNCTIONS,
+    **order_statistics.FUNCTIONS,
+    **scattering.FUNCTIONS,
+    **sets.FUNCTIONS,
+    **splitting.FUNCTIONS,
+    **statistics.FUNCTIONS,
 }
 #: Functions whose result has the shape of the first argument, which have a form in place.
 _IN_PLACE = {
     **elementwise.FUNCTIONS,
+    **scattering.IN_PLACE,
     **{
         name: FUNCTIONS[name]
         for name in (
-            "addbmm addmm addmv addr baddbmm cumprod cumsum index_add index_copy index_fill tril"
-            " triu"
+            "addbmm addmm addmv addr baddbmm cumprod cumsum index_add index_copy index_fill renorm"
+            " tril triu"
         ).split()
     },
 }
 _NOT_IN_PLACE = {
-    "allclose", "angle", "conj", "equal", "imag", "isclose", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "logaddexp", "maximum", "minimum", "polygamma", "positive",
-    "real", "rsub", "signbit",
+    "allclose", "angle", "conj", "equal", "fill", "fmax", "fmin", "imag", "isclose", "isfinite",
+    "isinf", "isnan", "isneginf", "isposinf", "isreal", "logaddexp", "logaddexp2", "maximum",
+    "minimum", "polygamma", "positive", "real", "rsub", "signbit",
 }  # fmt: skip
 
 
@@ -336,10 +383,12 @@ METHODS: dict[str, Any] = {
         for name, function in _IN_PLACE.items()
         if name not in _NOT_IN_PLACE
     },
+    **splitting.METHODS,
     **conversions.METHODS,
     **miscellaneous.METHODS,
     **{f"__{name}__": operator(f"__{name}__", op) for name, op in _OPERATORS.items()},
     **{f"__r{name}__": operator(f"__r{name}__", op, True) for name, op in _OPERATORS.items()},
+    "__rdiv__": operator("__rdiv__", xgrad.divide, True),
     **{f"__{name}__": operator(f"__{name}__", op) for name, op in _COMPARISONS.items()},
     **{
         f"__i{name}__": in_place(f"__i{name}__", operator(f"__{name}__", op))
@@ -374,9 +423,9 @@ METHODS: dict[str, Any] = {
     **{
         method.__name__: method
         for method in (
-            bernoulli_, copy_, exponential_, fill_, fill_diagonal_, index_put_, masked_fill_,
-            normal_, polygamma, random_, resize_as_, set_, squeeze_, uniform_, unsqueeze_, where,
-            zero_,
+            bernoulli_, cauchy_, copy_, exponential_, fill_, fill_diagonal_, geometric_, index_put_,
+            log_normal_, masked_fill_, normal_, polygamma, random_, resize_as_, set_, squeeze_,
+            uniform_, unsqueeze_, where, zero_,
         )
     },
     "resize_": resize_as_,

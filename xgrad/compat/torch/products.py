@@ -183,6 +183,8 @@ def slogdet(input: Tensor) -> Any:
 def logdet(input: Tensor) -> Any:
     """Return the logarithms of determinants, NaN if negative: see `xgrad.linalg.slogdet`."""
     sign, logarithm = xlinalg.slogdet(input)
+    if sign.dtype.kind == "c":
+        return xgrad.log(sign) + logarithm
     return xgrad.where(sign < 0, xgrad.nan, logarithm)
 
 
@@ -214,6 +216,19 @@ def matrix_exp(input: Tensor) -> Any:
 def cholesky(input: Tensor, upper: bool = False) -> Any:
     """Return the Cholesky factors of matrices: see `xgrad.linalg.cholesky`."""
     return xlinalg.cholesky(input, upper=upper)
+
+
+@torch_function
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Any:
+    """Return solutions of equations, given Cholesky factors: see `xgrad.linalg.cholesky_solve`."""
+    return xlinalg.cholesky_solve(B, L, upper=upper)
+
+
+@torch_function
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
+    """Return inverses of matrices of their Cholesky factors: see `xgrad.linalg.cholesky_solve`."""
+    identity = xgrad.eye(L.shape[-1], dtype=L.dtype, device=L.device)
+    return xlinalg.cholesky_solve(identity, L, upper=upper)
 
 
 @torch_function
@@ -249,9 +264,9 @@ def multiply_all(matrices: Sequence[Any]) -> Any:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        addbmm, addmm, addmv, addr, baddbmm, bmm, chain_matmul, cholesky, cross, det, dot, einsum,
-        inner, inverse, kron, logdet, matmul, matrix_exp, matrix_power, mm, mv, outer, pinverse,
-        qr, slogdet, svd, tensordot, trace, vdot,
+        addbmm, addmm, addmv, addr, baddbmm, bmm, chain_matmul, cholesky, cholesky_inverse,
+        cholesky_solve, cross, det, dot, einsum, inner, inverse, kron, logdet, matmul, matrix_exp,
+        matrix_power, mm, mv, outer, pinverse, qr, slogdet, svd, tensordot, trace, vdot,
     )
 }  # fmt: skip
 FUNCTIONS["ger"] = outer

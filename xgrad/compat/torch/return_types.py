@@ -57,6 +57,16 @@ class SignAndLogarithm(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The result of ``linalg.lstsq``, without the residuals, ranks and singular values."""
+    """The result of ``linalg.lstsq``."""
 
     solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+class Histogram(NamedTuple):
+    """The result of ``histogram``."""
+
+    hist: Any
+    bin_edges: Any

@@ -1,4 +1,4 @@
-"""Running sums and extrema, sorting, and sets."""
+"""Running sums and extrema, and sorting."""
 
 from __future__ import annotations
 
@@ -76,49 +76,6 @@ def topk(
 
 
 @torch_function
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
-    """Return the k-th smallest element along an axis, and its index: see `xgrad.topk`."""
-    if not input.ndim:
-        return ValuesAndIndices(xgrad.asarray(input, copy=True), _zero_index(input))
-    values, indices = xgrad.topk(input, k, axis=dim, largest=False)
-    last = xgrad.asarray([k - 1], device=input.device)
-    values, indices = (xgrad.take(x, last, axis=dim) for x in (values, indices))
-    if not keepdim:
-        values, indices = xgrad.squeeze(values, axis=dim), xgrad.squeeze(indices, axis=dim)
-    return ValuesAndIndices(values, indices)
-
-
-@torch_function
-def unique(
-    input: Tensor,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
-) -> Any:
-    """Return the different elements, in ascending order: see `xgrad.unique_all`."""
-    if dim is not None:
-        raise NotImplementedError("unique: dim= is not available in xgrad.compat.torch")
-    if not (return_inverse or return_counts):
-        return xgrad.unique_values(input)
-    found = xgrad.unique_all(input)
-    parts = [found.values]
-    if return_inverse:
-        parts.append(found.inverse_indices)
-    if return_counts:
-        parts.append(found.counts)
-    return tuple(parts)
-
-
-@torch_function
-def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
-) -> Any:
-    """Return whether elements are among others: see `xgrad.isin`."""
-    return xgrad.isin(elements, test_elements, invert=invert)
-
-
-@torch_function
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Return the differences of neighbours along an axis: see `xgrad.diff`."""
     return xgrad.diff(input, axis=dim, n=n, prepend=prepend, append=append)
@@ -151,7 +108,6 @@ cummin = _running("cummin", xgrad.cummin, xgrad.less_equal)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        argsort, cummax, cummin, cumprod, cumsum, diff, isin, kthvalue, logcumsumexp, msort, sort,
-        topk, unique,
+        argsort, cummax, cummin, cumprod, cumsum, diff, logcumsumexp, msort, sort, topk,
     )
 }  # fmt: skip

@@ -363,6 +363,18 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> An
     return xgrad.linalg.diagonal(xgrad.moveaxis(input, (dim1, dim2), (-2, -1)), offset=offset)
 
 
+@takes_sizes("size")
+def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Any:
+    """Return the sums over axes that broadcasting a shape to this one adds or lengthens."""
+    front = input.ndim - len(size)
+    axes = [i for i, n in enumerate(input.shape) if i < front or (size[i - front] == 1 and n != 1)]
+    if not axes:
+        return xgrad.reshape(input, size)
+    dtype = "int64" if input.dtype.kind in "bui" else input.dtype
+    summed = xgrad.sum(input, axis=tuple(axes), dtype=dtype, keepdims=True)
+    return xgrad.reshape(summed, size)
+
+
 @torch_function
 def view_as_real(input: Tensor) -> Any:
     """Return the real and imaginary parts along a new last axis; a copy, not a view."""
@@ -387,8 +399,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         adjoint, atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, cat,
         column_stack, diag, diagonal, dstack, flatten, flip, fliplr, flipud, hstack, meshgrid,
         movedim, numel, permute, ravel, repeat_interleave, reshape, roll, rot90, select, squeeze,
-        stack, t, tile, transpose, tril, triu, unbind, unflatten, unsqueeze, view_as_complex,
-        view_as_real, vstack,
+        stack, sum_to_size, t, tile, transpose, tril, triu, unbind, unflatten, unsqueeze,
+        view_as_complex, view_as_real, vstack,
     )
 }  # fmt: skip
 FUNCTIONS |= {

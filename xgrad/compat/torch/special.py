@@ -22,7 +22,7 @@ _UNARY = {
     "erfc": xspecial.erfc,
     "erfcx": xspecial.erfcx,
     "erfinv": xspecial.erfinv,
-    "exp2": xspecial.exp2,
+    "exp2": elementwise.UNARY["exp2"],
     "expit": xspecial.expit,
     "expm1": xgrad.expm1,
     "gammaln": xspecial.gammaln,
@@ -39,7 +39,10 @@ _UNARY = {
     "ndtr": xspecial.ndtr,
     "ndtri": xspecial.ndtri,
     "psi": xspecial.psi,
+    "scaled_modified_bessel_k0": xspecial.k0e,
+    "scaled_modified_bessel_k1": xspecial.k1e,
     "sinc": xspecial.sinc,
+    "spherical_bessel_j0": lambda x: xspecial.sinc(x / xgrad.pi),
 }
 _BINARY = {
     "gammainc": xspecial.gammainc,

@@ -50,18 +50,12 @@ ADVICE = {
 
 #: Methods and attributes of PyTorch's tensors that this namespace lacks.
 UNAVAILABLE_METHODS = (
-    "apply_ as_strided as_strided_ as_strided_scatter bfloat16 bincount cauchy_ chalf"
-    " cholesky_inverse cholesky_solve chunk coalesce corrcoef cov data_ptr dequantize diag_embed"
-    " diagonal_scatter dsplit fmax fmin fmod fmod_ frexp gcd gcd_ geometric_ geqrf hardshrink"
-    " heaviside heaviside_ histc histogram hsplit index_put index_reduce index_reduce_ indices"
-    " istft lcm lcm_ ldexp ldexp_ lerp lerp_ log_normal_ logaddexp2 lu lu_solve map2_ map_"
-    " masked_scatter masked_scatter_ median mode nan_to_num nan_to_num_ nanmedian nanquantile"
-    " narrow narrow_copy orgqr ormqr polygamma_ prelu put put_ quantile"
-    " register_post_accumulate_grad_hook renorm renorm_ resize resize_as scatter scatter_"
-    " scatter_add scatter_add_ scatter_reduce scatter_reduce_ select_scatter slice_scatter split"
-    " split_with_sizes stft storage storage_offset sum_to_size swapaxes_ swapdims_ t_ tensor_split"
-    " to_dense to_sparse transpose_ triangular_solve unfold unique_consecutive untyped_storage"
-    " vsplit xpu"
+    "apply_ as_strided as_strided_ as_strided_scatter bfloat16 chalf coalesce data_ptr"
+    " dequantize frexp gcd gcd_ geqrf hardshrink indices istft"
+    " lcm lcm_ lu lu_solve map2_ map_ nanquantile orgqr ormqr polygamma_ prelu"
+    " register_post_accumulate_grad_hook resize resize_as stft storage storage_offset"
+    " swapaxes_ swapdims_ t_ to_dense to_sparse transpose_ triangular_solve"
+    " untyped_storage xpu"
 ).split()
 
 
