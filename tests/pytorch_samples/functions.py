@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import islice
 from types import FunctionType
 from typing import Any
 
@@ -36,18 +37,24 @@ INTERNAL += ("strided",)
 MISSING = re.compile(r"AttributeError: \S+ is not available in xgrad\.compat\.torch")
 
 
-def outcomes(names: list[str]) -> Iterator[tuple[str, Outcome]]:
-    """Yield the outcome of each sample of the named functions, or of all."""
+def outcomes(
+    names: list[str], dtypes: Sequence[torch.dtype] = DTYPES, count: int | None = None
+) -> Iterator[tuple[str, Outcome]]:
+    """Yield the outcomes of samples of the named functions, or of all.
+
+    These are all samples, or the first ones of each function and dtype.
+    """
     for op in op_db:
         name = op.name
         if (names and name not in names) or any(part in name for part in INTERNAL):
             continue
         call = compat_function(op)
-        for dtype in DTYPES:
+        for dtype in dtypes:
             if dtype not in op.supported_dtypes("cpu"):
                 continue
             differentiable = dtype.is_floating_point and op.supports_autograd
-            for sample in op.sample_inputs("cpu", dtype, requires_grad=differentiable):
+            samples = op.sample_inputs("cpu", dtype, requires_grad=differentiable)
+            for sample in islice(samples, count):
                 if call is None:
                     yield name, Outcome("missing")
                 else:
@@ -61,11 +68,7 @@ def compat_function(op: Any) -> Callable[..., Any] | None:
     ``lambda x, n: torch.polygamma(n, x)``, it is the same lambda with the other `torch`.
     """
     if isinstance(op.op, FunctionType) and op.op.__name__ == "<lambda>":
-        made = FunctionType(
-            op.op.__code__, {**op.op.__globals__, "torch": compat}, closure=op.op.__closure__
-        )
-        made.__defaults__, made.__kwdefaults__ = op.op.__defaults__, op.op.__kwdefaults__
-        return made
+        return with_library(compat, op.op)
     try:
         found: Any = reduce(getattr, op.name.split("."), compat)
     except AttributeError:
@@ -78,12 +81,24 @@ def compat_function(op: Any) -> Callable[..., Any] | None:
     return op.op  # type: ignore[no-any-return]  # a property, which PyTorch's sample reads
 
 
+def with_library(lib: Any, function: FunctionType) -> FunctionType:
+    """Return the same function with another library for its global `torch`."""
+    names = {**function.__globals__, "torch": lib}
+    made = FunctionType(function.__code__, names, closure=function.__closure__)
+    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return made
+
+
 def outcome(op: Any, call: Callable[..., Any], sample: Any) -> Outcome:
     """Compare the results of a call, and their gradients."""
-    arguments = (sample.input, sample.args, sample.kwargs)
+    options = sample.kwargs
+    if op.name == "cov" and options.get("aweights") is not None:
+        # weights of float32, with which PyTorch computes in float32, and xgrad in the other dtype
+        weights = options["aweights"]
+        options = options | {"aweights": weights.detach().double()}
+        options["aweights"].requires_grad_(weights.requires_grad)
+    arguments = (sample.input, sample.args, options)
     given = tensors(torch, arguments)
-    is_recorded = any(t.requires_grad for t in given)
-    is_mixed = any(t.dtype == torch.float32 for t in given)  # PyTorch computes parts in float32
     is_random = bool(sample.kwargs.get("dropout_p"))
     only_shapes = is_random or any(part in op.name for part in UNDETERMINED)
     only_shapes = only_shapes or (op.name == "argsort" and not sample.kwargs.get("stable"))
@@ -95,17 +110,21 @@ def outcome(op: Any, call: Callable[..., Any], sample: Any) -> Outcome:
 
     finish = determined if op.name in DETERMINED else sample.output_process_fn_grad
 
-    def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-        # as PyTorch checks gradients: for triangular and Hermitian matrices they are determined
-        # only as such
-        return partial(op.gradcheck_wrapper, function) if is_recorded else function
+    def checked(lib: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        # as PyTorch checks gradients: triangular and Hermitian matrices are made such, for the
+        # gradient is determined only there
+        is_floating = any(t.is_floating_point() or t.is_complex() for t in given)
+        wrapper = with_library(lib, op.gradcheck_wrapper)
+        return partial(wrapper, function) if is_floating else function
 
     found = compare(
-        lambda: results(torch, checked(op.op), Arguments(torch).of(arguments), finish, only_shapes),
         lambda: results(
-            compat, checked(call), Arguments(compat).of(arguments), finish, only_shapes
+            torch, checked(torch, op.op), Arguments(torch).of(arguments), finish, only_shapes
         ),
-        is_less_accurate=is_mixed or "bessel" in op.name,  # PyTorch's, by 2e-7 beside SciPy's
+        lambda: results(
+            compat, checked(compat, call), Arguments(compat).of(arguments), finish, only_shapes
+        ),
+        is_less_accurate="bessel" in op.name,  # PyTorch's, by 2e-7 beside SciPy's
     )
     is_missing = found.kind == "refused" and MISSING.match(found.reason)
     return Outcome("missing") if is_missing else found

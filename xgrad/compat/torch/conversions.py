@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import xgrad
+from xgrad.compat.torch.promotion import cast
 from xgrad.compat.torch.shape import Size
 from xgrad.compat.torch.tensor import Tensor, as_torch
 from xgrad.core.dtypes import standard
@@ -56,6 +57,8 @@ def to(
             dtype = x
         elif x is not None:
             device = f"cuda:{x}" if isinstance(x, int) else x
+    if dtype is not None and self.dtype.kind == "c":
+        self = cast(self, dtype)
     moved = xgrad_to(self, device, dtype=dtype)
     if copy and moved is self:
         moved = xgrad.asarray(self, copy=True)

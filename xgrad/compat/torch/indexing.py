@@ -132,6 +132,8 @@ def as_value(x: Any, key: Any, value: Any) -> Any:
 @torch_function
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
     """Return the elements at indices along an axis: see `xgrad.take_along_axis`."""
+    if not index.size:  # of any number of axes
+        return xgrad.reshape(xgrad.reshape(input, (-1,))[:0], tuple(index.shape))
     x, i = (t if t.ndim else xgrad.reshape(t, (1,)) for t in (input, index))
     return xgrad.reshape(torch_indexing.gather(x, dim, i), tuple(index.shape))
 

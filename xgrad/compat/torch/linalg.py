@@ -10,6 +10,7 @@ from numpy.linalg import LinAlgError
 import xgrad
 from xgrad import linalg as xlinalg
 from xgrad.compat.torch import products, return_types, shapes, statistics
+from xgrad.compat.torch.promotion import cast
 from xgrad.compat.torch.reductions import axis_of
 from xgrad.compat.torch.tensor import torch_function
 from xgrad.core.tensor import Tensor
@@ -52,16 +53,12 @@ matmul, matrix_exp, matrix_power = products.matmul, products.matrix_exp, product
 cholesky, slogdet, det, inv = products.cholesky, products.slogdet, products.det, products.inverse
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    return x if dtype is None else xgrad.astype(x, dtype, copy=False)
-
-
 @torch_function
 def norm(
     A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """Return the norm of vectors or matrices: see `vector_norm` and `matrix_norm`."""
-    x = _cast(A, dtype)
+    x = cast(A, dtype)
     if dim is None and ord is None:
         return xlinalg.vector_norm(x, keepdims=keepdim)
     if isinstance(dim, (tuple, list)) and len(dim) == 2 and ord is not None:
@@ -76,7 +73,7 @@ def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """Return the norm of vectors: see `xgrad.linalg.vector_norm`."""
-    return xlinalg.vector_norm(_cast(x, dtype), axis=axis_of(x, dim), keepdims=keepdim, ord=ord)
+    return xlinalg.vector_norm(cast(x, dtype), axis=axis_of(x, dim), keepdims=keepdim, ord=ord)
 
 
 @torch_function
@@ -84,7 +81,7 @@ def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """Return the norm of matrices: see `xgrad.linalg.matrix_norm`."""
-    x, axes = _cast(A, dtype), tuple(dim)
+    x, axes = cast(A, dtype), tuple(dim)
     moved = xgrad.moveaxis(x, axes, (-2, -1))
     out = xlinalg.matrix_norm(moved, keepdims=keepdim, ord=ord)
     return xgrad.moveaxis(out, (-2, -1), axes) if keepdim else out

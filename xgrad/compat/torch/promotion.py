@@ -8,6 +8,7 @@ others do. Operands are cast to the common dtype before a function of xgrad gets
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -123,6 +124,27 @@ def _plain(x: Any) -> Any:
     if isinstance(x, xgrad.Tensor) or type(x) in SCALAR_KINDS or not is_number(x):
         return x
     return _base(type(x))(x)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """Return a tensor in a dtype; None leaves it as it is.
+
+    As a real number, a complex one counts by its real part, with a warning, as in PyTorch.
+    """
+    if dtype is None:
+        return x
+    kind = np.dtype(dtype).kind
+    if x.dtype.kind == "c" and kind == "b":
+        return xgrad.not_equal(x, 0)
+    if x.dtype.kind == "c" and kind != "c":
+        warnings.warn(
+            f"imaginary parts are lost in a conversion from {x.dtype} to {np.dtype(dtype)}: take"
+            " x.real or x.abs()",
+            UserWarning,
+            stacklevel=4,
+        )
+        x = xgrad.real(x)
+    return xgrad.astype(x, dtype, copy=False)
 
 
 def in_common_dtype(tensors: Iterable[Any]) -> list[Any]:

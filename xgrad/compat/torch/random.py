@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 import xgrad
 from xgrad import random as xrandom
@@ -30,6 +33,26 @@ class Generator(xrandom.Generator):
         return self.get_state()["seed"]
 
 
+def _maybe_complex(op: Callable[..., Any], scale: float) -> Callable[..., Any]:
+    """Return a function that also draws complex numbers, with random parts times a factor."""
+
+    def draw(shape: tuple[int, ...], **options: Any) -> Any:
+        dtype = options.get("dtype")
+        if dtype is None or np.dtype(dtype).kind != "c":
+            return op(shape, **options)
+        requires_grad = options.pop("requires_grad", False)
+        options["dtype"] = "float32" if np.dtype(dtype).itemsize == 8 else "float64"
+        parts = scale * op((2, *shape), **options)
+        made = parts[0] + 1j * parts[1]
+        return made.requires_grad_() if requires_grad else made
+
+    return draw
+
+
+_uniform = _maybe_complex(xrandom.rand, 1.0)
+_normal = _maybe_complex(xrandom.randn, math.sqrt(0.5))  # of variance 1 in total
+
+
 def _random(name: str, op: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function ``name(*size, generator=None, dtype=None, device=None, ...)``."""
 
@@ -53,9 +76,9 @@ def _random_like(name: str, op: Callable[..., Any]) -> Callable[..., Any]:
     return torch_function(function)
 
 
-rand, randn = _random("rand", xrandom.rand), _random("randn", xrandom.randn)
-rand_like = _random_like("rand_like", xrandom.rand)
-randn_like = _random_like("randn_like", xrandom.randn)
+rand, randn = _random("rand", _uniform), _random("randn", _normal)
+rand_like = _random_like("rand_like", _uniform)
+randn_like = _random_like("randn_like", _normal)
 
 
 @torch_function
@@ -109,6 +132,12 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
 
 
 @torch_function
+def poisson(input: Tensor, generator: Any = None) -> Any:
+    """Return random numbers with Poisson's distribution: see `xgrad.random.poisson`."""
+    return xrandom.poisson(input.detach(), generator=generator)
+
+
+@torch_function
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Any:
@@ -148,8 +177,8 @@ default_generator = xrandom.default_generator
 FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for function in (
-        bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like,
-        randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
+        bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand,
+        rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
     )
 }  # fmt: skip
 FUNCTIONS |= {"Generator": Generator, "default_generator": default_generator}

@@ -8,7 +8,7 @@ from typing import Any
 import xgrad
 from xgrad import linalg as xlinalg
 from xgrad.compat.torch import elementwise
-from xgrad.compat.torch.promotion import as_operands
+from xgrad.compat.torch.promotion import as_operands, cast
 from xgrad.compat.torch.return_types import MinAndMax, ValuesAndIndices
 from xgrad.compat.torch.tensor import torch_function
 from xgrad.core.tensor import Tensor
@@ -27,10 +27,6 @@ def axis_of(x: Any, dim: Any) -> Any:
     return None if not x.ndim and dim in (0, -1) else dim
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    return x if dtype is None else xgrad.astype(x, dtype, copy=False)
-
-
 def _as_int64(x: Any, dtype: Any) -> Any:
     """Return integers as PyTorch sums them: as int64, unsigned ones too."""
     return x if dtype is not None or x.dtype.kind not in "bui" else xgrad.astype(x, xgrad.int64)
@@ -39,22 +35,22 @@ def _as_int64(x: Any, dtype: Any) -> Any:
 @torch_function
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Return the sum over axes, or over all: see `xgrad.sum`."""
-    x = _as_int64(_cast(input, dtype), dtype)
+    x = _as_int64(cast(input, dtype), dtype)
     out = xgrad.sum(x, axis=axis_of(x, dim), keepdims=keepdim)
-    return _cast(out, dtype)
+    return cast(out, dtype)
 
 
 @torch_function
 def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """Return the sum over axes, with NaNs as 0."""
-    x = xgrad.where(xgrad.isnan(input), 0, input) if input.dtype.kind in "fc" else input
-    return sum(x, dim, keepdim, dtype=dtype)
+    """Return the sum over axes, with NaNs as 0: see `xgrad.nansum`."""
+    x = _as_int64(cast(input, dtype), dtype)
+    return xgrad.nansum(x, axis=axis_of(x, dim), keepdims=keepdim)
 
 
 @torch_function
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Return the mean over axes, or over all: see `xgrad.mean`."""
-    x = _cast(input, dtype)
+    x = cast(input, dtype)
     if x.dtype.kind not in "fc":
         raise RuntimeError(
             f"mean: expected a floating dtype, got {x.dtype}: use .float() or dtype="
@@ -64,16 +60,16 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
 
 @torch_function
 def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """Return the mean over axes of the elements that are not NaN."""
-    count = sum(xgrad.logical_not(xgrad.isnan(input)), dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / count
+    """Return the mean over axes of the elements that are not NaN: see `xgrad.nanmean`."""
+    x = cast(input, dtype)
+    return xgrad.nanmean(x, axis=axis_of(x, dim), keepdims=keepdim)
 
 
 @torch_function
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Return the product over an axis, or over all: see `xgrad.prod`."""
-    x = _as_int64(_cast(input, dtype), dtype)
-    return _cast(xgrad.prod(x, axis=axis_of(x, dim), keepdims=keepdim), dtype)
+    x = _as_int64(cast(input, dtype), dtype)
+    return cast(xgrad.prod(x, axis=axis_of(x, dim), keepdims=keepdim), dtype)
 
 
 def _spread(name: str, op: Callable[..., Any]) -> Callable[..., Any]:
@@ -213,7 +209,7 @@ def norm(
     input: Tensor, p: Any = "fro", dim: Dim = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """Return a norm over axes, or of all elements: see `xgrad.linalg.vector_norm`."""
-    x, axis = _cast(input, dtype), axis_of(input, dim)
+    x, axis = cast(input, dtype), axis_of(input, dim)
     if p == "nuc":
         axis = (-2, -1) if axis is None else axis
         moved = xgrad.moveaxis(x, axis, (-2, -1))
@@ -233,15 +229,15 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
 @torch_function
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Any:
     """Return exponentials divided by their sum along an axis: see `xgrad.ops.softmax`."""
-    x = _cast(input, dtype)
-    return xgrad.ops.softmax(x, axis=dim) if x.ndim else xgrad.ones_like(x)
+    x = cast(input, dtype)
+    return xgrad.ops.softmax(x, axis=dim) if x.ndim else xgrad.exp(x - x)
 
 
 @torch_function
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Any:
     """Return the logarithm of `softmax`: see `xgrad.ops.log_softmax`."""
-    x = _cast(input, dtype)
-    return xgrad.ops.log_softmax(x, axis=dim) if x.ndim else xgrad.zeros_like(x)
+    x = cast(input, dtype)
+    return xgrad.ops.log_softmax(x, axis=dim) if x.ndim else x - x
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -50,9 +50,10 @@ def unique(
         found = xgrad.unique_all(x)
         values = found.values
     else:
-        if not x.size:
-            raise RuntimeError(f"unique: expected at least one element, got {tuple(x.shape)}")
-        found = xgrad.unique_all(_labels(_rows(x, dim)))
+        rows = _rows(x, dim)
+        if not rows.shape[1]:
+            raise RuntimeError(f"unique: expected slices with elements, got {tuple(x.shape)}")
+        found = xgrad.unique_all(_labels(rows))
         values = xgrad.take(x, found.indices, axis=dim)
     return _chosen(values, found.inverse_indices, found.counts, return_inverse, return_counts)
 

@@ -368,7 +368,7 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Any:
     """Return the sums over axes that broadcasting a shape to this one adds or lengthens."""
     front = input.ndim - len(size)
     axes = [i for i, n in enumerate(input.shape) if i < front or (size[i - front] == 1 and n != 1)]
-    if not axes:
+    if not axes and input.ndim:
         return xgrad.reshape(input, size)
     dtype = "int64" if input.dtype.kind in "bui" else input.dtype
     summed = xgrad.sum(input, axis=tuple(axes), dtype=dtype, keepdims=True)
