@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -106,4 +107,6 @@ def table(results: dict[str, list[Outcome]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # in a thread, for PyTorch inspects the stack for each sample: frames of runpy take long
+    with ThreadPoolExecutor(1) as pool:
+        sys.exit(pool.submit(main).result())
