@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import xgrad
+from tests.compat.compared import check_close, leaves
 from xgrad import nn, optim
 from xgrad.compat import torch
+from xgrad.compat import torch as compat
 from xgrad.compat.torch.tensor import Parameter, as_torch
 
 
@@ -237,3 +239,57 @@ def test_mixed_precision() -> None:
     with torch.autocast("cpu", dtype=torch.float16):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float16
     assert type(torch.GradScaler(enabled=False).scale(torch.ones(1))) is torch.Tensor
+
+
+#: Calls of `torch.autograd.functional`, with ``x`` of shape (2, 3) and ``y`` of shape (3,).
+FUNCTIONAL_CALLS = """
+A.jacobian(lambda x, y: (x * y, (x * y).sum(1)), (x, y))
+A.jacobian(torch.sin, y, vectorize=True)
+A.jacobian(torch.sin, y, create_graph=True)
+A.hessian(lambda x, y: (x**3 * y).sum(), (x, y))
+A.vjp(torch.sum, x)
+A.vjp(lambda x: (x**2, x.sum()), x, (x, x[0, 0]))
+A.jvp(lambda x, y: x * y, (x, y), (x, y))
+A.jvp(lambda x: x * 3, y[:1])
+A.hvp(lambda x, y: (x**3 * y).sum(), (x, y), (x, y))
+A.vhp(lambda x, y: (x**3 * y).sum(), (x, y), (x, y))
+A.hvp(lambda x: (x**3).sum(), y, y, create_graph=True)
+"""
+
+
+@pytest.mark.parametrize("call", FUNCTIONAL_CALLS.strip().splitlines())
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_derivatives_of_functions_match_pytorch(torch: Any, call: str) -> None:
+    found = []
+    for library in (compat, torch):
+        names: dict[str, Any] = {"torch": library, "A": library.autograd.functional}
+        names["x"] = library.arange(6.0).reshape(2, 3).requires_grad_()
+        names["y"] = library.ones(3).mul_(0.5).requires_grad_()
+        found.append(eval(call, names))
+    check_close(found[0], found[1], 1e-6)
+    assert [x.requires_grad for x in leaves(found[0])] == [
+        x.requires_grad for x in leaves(found[1])
+    ]
+
+
+def test_derivatives_of_functions_need_a_vector_unless_there_is_one_element() -> None:
+    functional = compat.autograd.functional
+    x = compat.ones(3)
+    with pytest.raises(RuntimeError, match="vjp: expected v"):
+        functional.vjp(compat.sin, x)
+    with pytest.raises(RuntimeError, match="jvp: expected v"):
+        functional.jvp(compat.sin, x)
+    with pytest.raises(RuntimeError, match="hvp: expected v"):
+        functional.hvp(lambda x, y: (x * y).sum(), (x, x))
+    with pytest.raises(NotImplementedError, match="strict"):
+        functional.jacobian(compat.sin, x, strict=True)
+    with pytest.raises(TypeError, match="foo"):
+        functional.jacobian(compat.sin, x, foo=1)
+
+
+def test_gradients_are_checked_with_differences() -> None:
+    x = compat.tensor([1.0, 3.0], dtype=compat.float64, requires_grad=True)
+    assert compat.autograd.gradcheck(lambda x: (x.max(0).values + x[0], x.std()), x)
+    assert compat.autograd.gradgradcheck(lambda x: x**3, x)
+    with pytest.raises(AssertionError, match="gradcheck"):
+        compat.autograd.gradcheck(lambda x: x.detach() * x, x)

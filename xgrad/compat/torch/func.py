@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def _of_tensors(func: Callable[..., Any]) -> Callable[..., Any]:
+def of_tensors(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that gives `func` tensors of this namespace."""
 
     @wraps(func)
@@ -39,14 +39,14 @@ def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the gradient of a scalar function: see `xgrad.grad`."""
-    return _returning(xgrad.grad(_of_tensors(func), argnums, has_aux))
+    return _returning(xgrad.grad(of_tensors(func), argnums, has_aux))
 
 
 def grad_and_value(
     func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """Return the gradient and the value of a scalar function: see `xgrad.value_and_grad`."""
-    both = xgrad.value_and_grad(_of_tensors(func), argnums, has_aux)
+    both = xgrad.value_and_grad(of_tensors(func), argnums, has_aux)
 
     def call(*args: Any, **options: Any) -> Any:
         value, gradient = both(*args, **options)
@@ -57,7 +57,7 @@ def grad_and_value(
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return a result, and the function of vectors times the Jacobian: see `xgrad.vjp`."""
-    out, pullback, *aux = xgrad.vjp(_of_tensors(func), *primals, has_aux=has_aux)
+    out, pullback, *aux = xgrad.vjp(of_tensors(func), *primals, has_aux=has_aux)
 
     def call(*cotangents: Any) -> Any:
         gradients = pullback(cotangents[0] if len(cotangents) == 1 else cotangents)
@@ -68,24 +68,24 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """Return a result, and the Jacobian times vectors: see `xgrad.jvp`."""
-    return as_torch(xgrad.jvp(_of_tensors(func), primals, tangents, has_aux=has_aux))
+    return as_torch(xgrad.jvp(of_tensors(func), primals, tangents, has_aux=has_aux))
 
 
 def jacrev(
     func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
     """Return the Jacobian of a function in reverse mode: see `xgrad.jacobian`."""
-    return _returning(xgrad.jacobian(_of_tensors(func), argnums, has_aux=has_aux))
+    return _returning(xgrad.jacobian(of_tensors(func), argnums, has_aux=has_aux))
 
 
 def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the Jacobian of a function in forward mode: see `xgrad.jacfwd`."""
-    return _returning(xgrad.jacfwd(_of_tensors(func), argnums, has_aux=has_aux))
+    return _returning(xgrad.jacfwd(of_tensors(func), argnums, has_aux=has_aux))
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """Return the Hessian of a scalar function: see `xgrad.hessian`."""
-    return _returning(xgrad.hessian(_of_tensors(func), argnums))
+    return _returning(xgrad.hessian(of_tensors(func), argnums))
 
 
 def vmap(
@@ -94,7 +94,7 @@ def vmap(
     """Return a function mapped over an axis of its arguments: see `xgrad.vmap`."""
     if randomness not in ("error", "same", "different"):
         raise ValueError("vmap: expected randomness of 'error', 'same' or 'different'")
-    return _returning(xgrad.vmap(_of_tensors(func), in_dims, out_dims))
+    return _returning(xgrad.vmap(of_tensors(func), in_dims, out_dims))
 
 
 def functional_call(
