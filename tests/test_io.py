@@ -46,6 +46,12 @@ def test_tensors_are_loaded_as_they_were_saved(dtype, shape, device, tmp_path):
     assert str(xgrad.load(str(tmp_path / "file"))["a.b"].device) == "cpu"
 
 
+def test_keys_are_loaded_in_their_order(tmp_path):
+    state = {"z": xgrad.ones(2), "count": xgrad.asarray(3), "a": xgrad.ones(0), "b": xgrad.ones(0)}
+    xgrad.save(state, tmp_path / "file")
+    assert list(xgrad.load(tmp_path / "file")) == list(state)
+
+
 def test_views_and_leaves_are_saved_by_value(tmp_path):
     base = xgrad.asarray(np.arange(12.0).reshape(3, 4), requires_grad=True)
     tensors = {"leaf": base, "transposed": base.mT, "strided": base[::2, ::-1]}

@@ -112,15 +112,18 @@ def _content(state: Any, transposed: bool) -> Callable[[], memoryview]:
     if tree != {name: {"$tensor": name} for name in arrays}:
         metadata[STATE] = json.dumps(tree, allow_nan=False, separators=(",", ":"))
     metadata[CHECKSUM] = f"{0:08x}"  # has the length of the checksum
-    header: dict[str, Any] = {"__metadata__": metadata}
+    offsets = {}
     end = 0
     # by item size, so that each is aligned
     for name in sorted(arrays, key=lambda name: -arrays[name].itemsize):
-        start, end = end, end + arrays[name].nbytes
+        offsets[name] = (end, end + arrays[name].nbytes)
+        _, end = offsets[name]
+    header: dict[str, Any] = {"__metadata__": metadata}
+    for name, array in arrays.items():  # the order in which `load` returns them
         header[name] = {
-            "dtype": _code(arrays[name]),
-            "shape": arrays[name].shape,
-            "data_offsets": (start, end),
+            "dtype": _code(array),
+            "shape": array.shape,
+            "data_offsets": offsets[name],
         }
     data = 8 + len(_header(header))
     if data - 8 > MAX_HEADER:
@@ -131,8 +134,7 @@ def _content(state: Any, transposed: bool) -> Callable[[], memoryview]:
     content = np.empty(data + end, np.uint8).data
     stored = {}
     for name, array in arrays.items():
-        start, _ = header[name]["data_offsets"]
-        stored[name] = np.ndarray(array.shape, array.dtype, content, data + start)
+        stored[name] = np.ndarray(array.shape, array.dtype, content, data + offsets[name][0])
         stored[name][...] = array
 
     def completed() -> memoryview:
@@ -255,7 +257,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None
         The state, with tensors in the dtypes of the file; tensors by name if another library wrote
         the file. Mappings are loaded as dict, named tuples as tuple, and a tensor that occurred
-        several times in the state is one tensor in all these places.
+        several times in the state is one tensor in all these places. Keys are in the order of the
+        state, or of the file's header.
 
     Raises
     ------
@@ -293,9 +296,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     target = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:
-            _check_header(source)
             metadata = file.metadata() or {}
-            arrays = {name: _from_file(file, name, source) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: _from_file(file, name, source) for name in _names(source)}
     except SafetensorError as error:
         if kind := _pytorch_kind(source):
             call = f'torch.load({source!r}, map_location="cpu", weights_only=True)'
@@ -317,8 +319,10 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
         ) from error
 
 
-def _check_header(source: str | bytes) -> None:
-    """Raise ValueError for a duplicate name, or for space before the header.
+def _names(source: str | bytes) -> list[str]:
+    """Return the names of the tensors in the order of the header.
+
+    Raises ValueError for a duplicate name, or for space before the header.
 
     The format forbids both, but its reader accepts them. If two tensors have the same name,
     different readers might read different ones.
@@ -328,14 +332,16 @@ def _check_header(source: str | bytes) -> None:
     if header[:1] != b"{":
         raise _damaged(source, "its header begins with space")
     try:
-        json.loads(header, object_pairs_hook=_check_names)
+        names = json.loads(header, object_pairs_hook=_without_duplicates)
     except ValueError as error:
         raise _damaged(source, error) from error
+    return [name for name in names if name != "__metadata__"]
 
 
-def _check_names(pairs: list[tuple[str, Any]]) -> None:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError("its header has a name twice")
+    return dict(pairs)
 
 
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")  # the first bytes of a pickle since protocol 2

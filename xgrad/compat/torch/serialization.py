@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from contextlib import suppress
 from typing import Any
 
 import xgrad
 from xgrad.compat.torch.tensor import as_torch
+from xgrad.serialization import serialized
 
 
 def save(obj: Any, f: Any, **options: Any) -> None:
     """Save tensors, numbers, strings, and dicts, lists and tuples of them: see `xgrad.save`."""
-    if not isinstance(f, (str, os.PathLike)):
-        raise NotImplementedError(
-            "torch.save: a file object is not available in xgrad.compat.torch: give a path"
-        )
-    if ignored := set(options) - {"_use_new_zipfile_serialization", "pickle_protocol"}:
-        raise TypeError(f"torch.save: unknown arguments {sorted(ignored)}")
-    xgrad.save(obj, f)
+    known = {"_use_new_zipfile_serialization", "pickle_module", "pickle_protocol"}
+    if unknown := set(options) - known:
+        raise TypeError(f"torch.save: unknown arguments {sorted(unknown)}")
+    if hasattr(f, "write"):
+        f.write(serialized(obj))
+    else:
+        xgrad.save(obj, f)
 
 
 def load(f: Any, map_location: Any = None, **options: Any) -> Any:
     """Load the state from a file of `save`, or from any safetensors file: see `xgrad.load`."""
-    if not isinstance(f, (str, os.PathLike)):
-        raise NotImplementedError(
-            "torch.load: a file object is not available in xgrad.compat.torch: give a path"
-        )
-    if ignored := set(options) - {"weights_only", "mmap", "pickle_module", "encoding"}:
-        raise TypeError(f"torch.load: unknown arguments {sorted(ignored)}")
-    if os.path.isfile(f) and _is_pickle(f):
-        raise ValueError(
-            f"torch.load: {os.fspath(f)} is a file of PyTorch, whose pickle could run any code, so"
-            " it is not read: convert it where PyTorch is installed, with"
-            " safetensors.torch.save_file(torch.load(path, weights_only=True), 'new.safetensors')"
-        )
+    if unknown := set(options) - {"weights_only", "mmap", "pickle_module", "encoding"}:
+        raise TypeError(f"torch.load: unknown arguments {sorted(unknown)}")
+    if hasattr(f, "read"):  # the reader of the format takes a path
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "content of a file object")
+            with open(path, "wb") as file:
+                file.write(f.read())
+            return load(path, map_location, **options)
     device = None if map_location is None else _device(map_location)
     return as_torch(xgrad.load(f, device=device))
 
@@ -41,14 +40,12 @@ def load(f: Any, map_location: Any = None, **options: Any) -> Any:
 def _device(map_location: Any) -> Any:
     if isinstance(map_location, (str, xgrad.Device)):
         return map_location
+    if callable(map_location):
+        storage = object()
+        with suppress(AttributeError):  # which methods of storages raise
+            if map_location(storage, "cpu") is storage:  # the tensors stay on the CPU
+                return "cpu"
     raise NotImplementedError(
-        "torch.load: map_location must be a device in xgrad.compat.torch, got"
+        "torch.load: expected a device as map_location in xgrad.compat.torch, got"
         f" {type(map_location).__name__}"
     )
-
-
-def _is_pickle(path: Any) -> bool:
-    """Return whether a file is a zip archive or a pickle, as PyTorch writes them."""
-    with open(path, "rb") as file:
-        start = file.read(4)
-    return start[:2] in (b"PK", b"\x80\x02", b"\x80\x04", b"\x80\x05")
