@@ -6,6 +6,7 @@ from typing import Any
 
 import xgrad
 from xgrad.compat.torch.cuda import device_count, is_available, set_device, synchronize
+from xgrad.compat.torch.unavailable import raise_missing
 
 __all__ = [
     "current_accelerator",
@@ -27,3 +28,7 @@ def current_accelerator(check_available: bool = False) -> Any:
 def current_device_index() -> int:
     """Return the index of the GPU that ``"cuda"`` stands for."""
     return xgrad.Device("cuda").index
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.accelerator", name)

@@ -8,6 +8,7 @@ import xgrad
 from xgrad.amp import GradScaler as XgradGradScaler
 from xgrad.amp import autocast as xgrad_autocast
 from xgrad.compat.torch.tensor import as_torch
+from xgrad.compat.torch.unavailable import raise_missing
 
 __all__ = ["GradScaler", "autocast"]
 
@@ -31,3 +32,7 @@ class GradScaler(XgradGradScaler):
     def scale(self, outputs: Any) -> Any:
         """Return a loss, or losses in containers, multiplied by the scale."""
         return as_torch(super().scale(outputs))
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.amp", name)

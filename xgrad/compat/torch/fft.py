@@ -9,6 +9,7 @@ import xgrad
 from xgrad import fft as xfft
 from xgrad.compat.torch.creation import checked_options
 from xgrad.compat.torch.tensor import torch_function
+from xgrad.compat.torch.unavailable import raise_missing
 from xgrad.core.tensor import Tensor
 
 __all__ = [
@@ -84,3 +85,7 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     """Return the frequencies of a spectrum of real numbers: see `xgrad.fft.rfftfreq`."""
     return xfft.rfftfreq(n, d=d, **checked_options("rfftfreq", options))
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.fft", name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import xgrad
 from xgrad.compat.torch.tensor import as_torch
+from xgrad.compat.torch.unavailable import raise_missing
 from xgrad.nn.utils import functional_call as xgrad_functional_call
 
 __all__ = [
@@ -109,3 +110,7 @@ def functional_call(
     if isinstance(parameters, (tuple, list)):
         parameters = {name: x for part in parameters for name, x in part.items()}
     return as_torch(xgrad_functional_call(module, parameters, () if args is None else args, kwargs))
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.func", name)

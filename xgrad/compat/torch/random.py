@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from xgrad import random as xrandom
 from xgrad.compat.torch.creation import checked_options
 from xgrad.compat.torch.shapes import sizes_of
 from xgrad.compat.torch.tensor import torch_function
+from xgrad.compat.torch.unavailable import raise_missing
 from xgrad.core.tensor import Tensor
 
 
@@ -172,6 +174,19 @@ def set_rng_state(new_state: dict[str, int]) -> None:
     xrandom.set_state(new_state)
 
 
+@contextmanager
+def fork_rng(
+    devices: Any = None, enabled: bool = True, device_type: str = "cuda"
+) -> Iterator[None]:
+    """Restore the state of the random numbers at the end of a ``with`` block."""
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
 default_generator = xrandom.default_generator
 
 FUNCTIONS: dict[str, Any] = {
@@ -182,3 +197,7 @@ FUNCTIONS: dict[str, Any] = {
     )
 }  # fmt: skip
 FUNCTIONS |= {"Generator": Generator, "default_generator": default_generator}
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.random", name)

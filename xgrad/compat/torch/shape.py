@@ -24,7 +24,15 @@ class Size(tuple[int, ...]):
         return Size(part) if isinstance(part, tuple) else part
 
     def __add__(self, other: Any) -> Size:
-        return Size(super().__add__(tuple(other)))
+        return Size(super().__add__(other))
+
+    def __radd__(self, other: tuple[int, ...]) -> Size:
+        return Size(other + tuple(self))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(super().__mul__(count))
+
+    __rmul__ = __mul__
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"

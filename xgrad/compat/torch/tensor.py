@@ -60,6 +60,11 @@ class Tensor(xgrad.Tensor):
         # names of equal lengths, so the columns stay aligned
         return super().__repr__().replace("Tensor(", "tensor(", 1)
 
+    def __format__(self, specification: str) -> str:
+        if type(self) is Tensor and not self._data.shape:
+            return format(self.item(), specification)
+        return super().__format__(specification)
+
     @property
     def grad(self) -> xgrad.Tensor | None:
         """The gradient of this leaf, None before the first backward pass."""

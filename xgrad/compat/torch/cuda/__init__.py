@@ -7,6 +7,7 @@ from typing import Any
 import xgrad
 from xgrad.compat.torch.cuda import amp
 from xgrad.compat.torch.random import get_rng_state, manual_seed, set_rng_state
+from xgrad.compat.torch.unavailable import raise_missing
 
 __all__ = [
     "amp",
@@ -93,3 +94,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Do nothing: peaks are not recorded."""
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.cuda", name)

@@ -6,6 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from xgrad.backend.devices import set_tf32
+from xgrad.compat.torch.backends import cudnn
+from xgrad.compat.torch.unavailable import raise_missing
+
+__all__ = ["cuda", "cudnn", "mkl", "mps"]
 
 
 class _MatrixProducts:
@@ -24,14 +28,10 @@ class _MatrixProducts:
         set_tf32(bool(value))
 
 
-cudnn: Any = SimpleNamespace(
-    allow_tf32=True,
-    benchmark=False,
-    deterministic=True,
-    enabled=False,
-    is_available=lambda: False,
-    version=lambda: None,
-)
 cuda: Any = SimpleNamespace(is_built=lambda: True, matmul=_MatrixProducts())
 mps: Any = SimpleNamespace(is_available=lambda: False, is_built=lambda: False)
 mkl: Any = SimpleNamespace(is_available=lambda: False)
+
+
+def __getattr__(name: str) -> Any:
+    raise_missing("torch.backends", name)
