@@ -43,3 +43,35 @@ def test_missing_name_says_what_to_do() -> None:
 
 def test_tensor_of_xgrad_keeps_its_class_in_functions_of_xgrad() -> None:
     assert type(xgrad.ones(2) * 2) is xgrad.Tensor
+
+
+#: Calls that return or keep ``x``, a tensor of xgrad.
+CALLS_WITH_XGRAD_TENSORS = """
+torch.positive(x)
+torch.as_tensor(x)
+torch.asarray(x)
+torch.resolve_conj(torch.real(x))
+torch.nn.functional.dropout(x, training=False)
+torch.nn.Identity()(x)
+torch.nn.Linear(3, 2)(x)
+torch.nn.Linear(3, 2)(input=x)
+torch.nn.Flatten()(x)
+"""
+
+
+@pytest.mark.parametrize("call", CALLS_WITH_XGRAD_TENSORS.strip().splitlines())
+def test_tensors_of_xgrad_keep_their_class(call: str) -> None:
+    for x in (xgrad.ones((2, 3), requires_grad=True), xgrad.nn.Parameter(xgrad.ones((2, 3)))):
+        kind = type(x)
+        y = eval(call, {"torch": torch, "x": x})
+        assert type(x) is kind
+        assert type(y) is torch.Tensor
+        y.sum().backward()
+        assert x.grad is not None
+
+
+def test_layer_in_place_writes_to_a_tensor_of_xgrad() -> None:
+    x = xgrad.asarray([-1.0, 2.0])
+    torch.nn.ReLU(inplace=True)(x)
+    assert type(x) is xgrad.Tensor
+    assert x.tolist() == [0, 2]

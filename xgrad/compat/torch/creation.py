@@ -11,7 +11,7 @@ import numpy as np
 import xgrad
 from xgrad.compat.torch.promotion import is_number, result_type
 from xgrad.compat.torch.shapes import sizes_of
-from xgrad.compat.torch.tensor import as_torch, torch_function
+from xgrad.compat.torch.tensor import as_result, as_torch, torch_function
 from xgrad.core.tensor import Tensor
 
 
@@ -103,7 +103,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """
     copy = True if isinstance(data, np.ndarray) else None
     dtype = _dtype_of_numpy(data) if dtype is None else dtype
-    return as_torch(xgrad.asarray(data, dtype=dtype, device=device, copy=copy))
+    return as_result(xgrad.asarray(data, dtype=dtype, device=device, copy=copy), (data,))
 
 
 def asarray(
@@ -117,7 +117,7 @@ def asarray(
     """Return values as a tensor: see `xgrad.asarray`."""
     copy = True if isinstance(obj, np.ndarray) and copy is None else copy
     made = xgrad.asarray(obj, dtype=dtype, device=device, copy=copy, requires_grad=requires_grad)
-    return as_torch(made)
+    return as_result(made, (obj,))
 
 
 def from_numpy(ndarray: np.ndarray) -> Any:

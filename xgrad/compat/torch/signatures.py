@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import xgrad
-from xgrad.compat.torch.tensor import as_torch
+from xgrad.compat.torch.tensor import as_result
 from xgrad.ops import writing
 from xgrad.support.hints import shown
 
@@ -135,7 +135,7 @@ def adapted(name: str, text: str, function: Callable[..., Any]) -> Callable[...,
             )
         if signature.has_inplace and signature.value("inplace", args, options):
             return written(inputs[0], lambda x: function(x, *inputs[1:], **chosen))
-        return as_torch(function(*inputs, **chosen))
+        return as_result(function(*inputs, **chosen), inputs)
 
     call.__name__ = call.__qualname__ = name
     return call

@@ -115,6 +115,22 @@ def as_torch(value: Any) -> Any:
     return value
 
 
+def as_argument(value: Any) -> Any:
+    """Return an argument of a call, for a tensor of xgrad a view of it in this namespace.
+
+    The caller's tensor keeps its class, so that its methods keep their meaning. Tensors in lists,
+    tuples and dicts become instances of `Tensor` themselves.
+    """
+    if type(value) in (xgrad.Tensor, XgradParameter):
+        return as_torch(xgrad.reshape(value, value.shape))
+    return as_torch(value)
+
+
+def as_result(result: Any, args: Any) -> Any:
+    """Return a result as a tensor of this namespace, a view if it is the first argument itself."""
+    return as_argument(result) if args and result is args[0] else as_torch(result)
+
+
 def torch_function(function: F) -> F:
     """Return a function whose results are tensors of this namespace.
 
@@ -125,12 +141,12 @@ def torch_function(function: F) -> F:
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if not options:
-            return as_torch(function(*args))
+            return as_result(function(*args), args)
         for name, own in _ALIASES.items():
             if name in options:
                 options[own] = options.pop(name)
         out = options.pop("out", None)
-        result = as_torch(function(*args, **options))
+        result = as_result(function(*args, **options), args)
         return result if out is None else _written(function.__name__, result, out)
 
     return call  # type: ignore[return-value]

@@ -14,7 +14,7 @@ import xgrad
 from xgrad import nn as xnn
 from xgrad.compat.torch.conversions import is_dtype
 from xgrad.compat.torch.signatures import Signature, written
-from xgrad.compat.torch.tensor import as_torch
+from xgrad.compat.torch.tensor import as_argument, as_torch
 from xgrad.nn.parameter import Parameter
 
 #: The class of this namespace for each layer of xgrad.
@@ -60,7 +60,9 @@ class Module(xnn.Module):
             ) from None
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return as_torch(super().__call__(*as_torch(inputs), **as_torch(options)))
+        inputs = tuple([as_argument(x) for x in inputs])
+        options = {name: as_argument(x) for name, x in options.items()}
+        return as_torch(super().__call__(*inputs, **options))
 
     # Hooks, which get tensors of this namespace
 
