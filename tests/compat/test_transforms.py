@@ -139,6 +139,18 @@ def test_captured_function_returns_its_tensors() -> None:
         assert (values.tolist(), indices.tolist(), sizes) == ([2, 5], [2, 2], {"size": 2})
 
 
+def test_options_of_compile() -> None:
+    def double(x: Any) -> Any:
+        return 2 * x
+
+    assert torch.compile(double, disable=True) is double
+    assert torch.compile(disable=True)(double) is double
+    compiled = torch.compile(mode="reduce-overhead", fullgraph=True, dynamic=False)(double)
+    assert compiled(torch.ones(1)).item() == 2
+    with pytest.raises(TypeError, match="foo"):
+        torch.compile(double, foo=1)
+
+
 def test_compiled_module_trains_and_predicts() -> None:
     model = nn.Linear(2, 2)
     x = torch.ones(1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import xgrad
@@ -35,8 +36,22 @@ class OptimizedModule(Module):
         return getattr(self._orig_mod, name)
 
 
-def compile(model: Any = None, **options: Any) -> Any:
-    """Return the captured function, or a module that runs a captured forward pass."""
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: Any = None,
+    disable: bool = False,
+) -> Any:
+    """Return the captured function, or a module that runs a captured forward pass.
+
+    Of the options, which choose among PyTorch's compilers, only `disable` has an effect.
+    """
     if model is None:
-        return lambda function: compile(function, **options)
+        return partial(compile, disable=disable)
+    if disable:
+        return model
     return OptimizedModule(model) if isinstance(model, Module) else xgrad.capture(model)
