@@ -61,32 +61,31 @@ class _Operations:
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
         """Return the elements in another shape."""
-        return xgrad.reshape(x, tuple(shape))
+        return _like(x, xgrad.reshape(x, tuple(shape)))
 
     def transpose(self, x: Tensor, axes: Sequence[int]) -> Tensor:
         """Return a tensor with its axes in another order."""
-        return xgrad.permute_dims(x, tuple(axes))
+        return _like(x, xgrad.permute_dims(x, tuple(axes)))
 
     def reduce(self, x: Tensor, operation: str, axes: Sequence[int]) -> Tensor:
         """Reduce axes by the function of that name."""
-        reduced: Tensor = getattr(xgrad, operation)(x, axis=tuple(axes))
-        return reduced
+        return _like(x, getattr(xgrad, operation)(x, axis=tuple(axes)))
 
     def stack_on_zeroth_dimension(self, tensors: Sequence[Tensor]) -> Tensor:
         """Join tensors along a new first axis."""
-        return xgrad.stack(tensors)
+        return _like(tensors[0], xgrad.stack(tensors))
 
     def add_axis(self, x: Tensor, new_position: int) -> Tensor:
         """Insert an axis of length 1."""
-        return xgrad.expand_dims(x, axis=new_position)
+        return _like(x, xgrad.expand_dims(x, axis=new_position))
 
     def tile(self, x: Tensor, repeats: Sequence[int]) -> Tensor:
         """Repeat the tensor along each of its axes."""
-        return xgrad.tile(x, tuple(repeats))
+        return _like(x, xgrad.tile(x, tuple(repeats)))
 
     def concat(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
         """Join tensors along an axis."""
-        return xgrad.concat(tensors, axis=axis)
+        return _like(tensors[0], xgrad.concat(tensors, axis=axis))
 
     def is_float_type(self, x: Tensor) -> bool:
         """Return whether the dtype is real floating or complex, so that there is a mean."""
@@ -94,4 +93,10 @@ class _Operations:
 
     def einsum(self, pattern: str, *x: Tensor) -> Tensor:
         """Sum products by the letters of a pattern."""
-        return xgrad.einsum(pattern, *x)
+        return _like(x[0], xgrad.einsum(pattern, *x))
+
+
+def _like(x: Tensor, result: Any) -> Any:
+    """Return a result in the namespace of a tensor: one with other methods converts it."""
+    convert = getattr(type(x), "_in_namespace", None)
+    return result if convert is None else convert(result)

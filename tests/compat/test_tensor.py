@@ -9,6 +9,7 @@ import pytest
 
 import xgrad
 from xgrad.compat import torch
+from xgrad.einops import register
 
 
 def test_import_of_xgrad_loads_nothing_of_it() -> None:
@@ -75,3 +76,29 @@ def test_layer_in_place_writes_to_a_tensor_of_xgrad() -> None:
     torch.nn.ReLU(inplace=True)(x)
     assert type(x) is xgrad.Tensor
     assert x.tolist() == [0, 2]
+
+
+#: Calls of einops.
+EINOPS_CALLS = """
+rearrange(x, "a b c -> b (a c)")
+rearrange([x, x], "n a b c -> a (n b c)")
+repeat(x[0], "b c -> r b c", r=2)
+reduce(x, "a b c -> a b", "max")
+reduce(x, "a b c -> c", "mean")
+einsum(x, x, "a b c, a b d -> a c d")
+pack([x, x[:, 0]], "a * c")[0]
+unpack(x[:, :, 0], [[1], [2]], "a *")[1]
+"""
+
+
+@pytest.mark.parametrize("call", EINOPS_CALLS.strip().splitlines())
+def test_einops_returns_its_tensors_like_pytorch(call: str) -> None:
+    einops = pytest.importorskip("einops")
+    theirs = pytest.importorskip("torch")
+    register()
+    results = [
+        eval(call, vars(einops) | {"x": library.arange(24.0).reshape(2, 3, 4)})
+        for library in (torch, theirs)
+    ]
+    assert type(results[0]) is torch.Tensor
+    assert results[0].tolist() == results[1].tolist()

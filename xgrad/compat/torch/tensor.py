@@ -83,6 +83,11 @@ class Tensor(xgrad.Tensor):
     def data(self, value: Any) -> None:
         xgrad.Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
+    @staticmethod
+    def _in_namespace(result: Any) -> Any:
+        """Return a result of a function of xgrad that another library called with a tensor."""
+        return as_torch(result)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return as_torch(super().__array_ufunc__(ufunc, method, *inputs, **options))
 
