@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -96,7 +96,7 @@ class _Operations:
         return _like(x[0], xgrad.einsum(pattern, *x))
 
 
-def _like(x: Tensor, result: Any) -> Any:
+def _like(x: Tensor, result: Tensor) -> Tensor:
     """Return a result in the namespace of a tensor: one with other methods converts it."""
-    convert = getattr(type(x), "_in_namespace", None)
+    convert: Callable[[Tensor], Tensor] | None = getattr(type(x), "_in_namespace", None)
     return result if convert is None else convert(result)
