@@ -61,6 +61,14 @@ y = torch.zeros(2); torch.sum(x, dim=1, out=y)
 y = torch.zeros(2); i = torch.zeros(2, dtype=torch.int64); torch.max(x, dim=1, out=(y, i))
 y = x.detach_().zero_()
 y = x.set_(torch.ones(2, 3))
+y = x.data; x.data = torch.ones(2, 3)
+y = x.data; x.data = torch.ones(2, 3); x.data = y; y = x
+y = x[0]; x.data = torch.ones(2, 3); x += 1
+y = x.view(-1); y.data = torch.ones(6); y = x
+y = x.detach(); y.data = torch.ones(2, 3); y = x
+y = x.data; torch.nn.init.ones_(x)
+y = torch.nn.Linear(3, 2, bias=False); z = y.weight.data; y.load_state_dict({'weight': x}); y = z
+y = torch.nn.Linear(3, 2); z = y.state_dict(); torch.nn.init.eye_(y.weight); y = z['weight']
 y = x.new_tensor([1, 2]); y += 1
 y = x.new_zeros(2, 2) + x.new_ones((2, 2)) + x.new_full((2, 2), 3)
 y = x.type('torch.DoubleTensor')

@@ -13,6 +13,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn.structured_init import dirac_, eye_, orthogonal_, sparse_
 from xgrad.nn.truncated_normal import truncated_normal
 from xgrad.ops import asarray, full_like
+from xgrad.ops.writing import set_data
 from xgrad.random import Generator, normal, uniform
 from xgrad.support import hints
 
@@ -119,8 +120,9 @@ def uniform_(
     Tensor([3., 3.])
     """
     check_tensor("uniform_", "tensor", tensor)
-    tensor.data = uniform(
-        tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device, generator=generator
+    set_data(
+        tensor,
+        uniform(tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device, generator=generator),
     )
     return tensor
 
@@ -158,8 +160,11 @@ def normal_(
     Tensor([3., 3.])
     """
     check_tensor("normal_", "tensor", tensor)
-    tensor.data = normal(
-        tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator
+    set_data(
+        tensor,
+        normal(
+            tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator
+        ),
     )
     return tensor
 
@@ -220,7 +225,7 @@ def trunc_normal_(
             f" {mean} and {std}"
         )
     values = mean + std * truncated_normal(tensor.shape, low, high, generator)
-    tensor.data = asarray(values, dtype=tensor.dtype).to(tensor.device)
+    set_data(tensor, asarray(values, dtype=tensor.dtype).to(tensor.device))
     return tensor
 
 
@@ -246,7 +251,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     Tensor([3., 3.])
     """
     check_tensor("constant_", "tensor", tensor)
-    tensor.data = full_like(tensor, val)
+    set_data(tensor, full_like(tensor, val))
     return tensor
 
 

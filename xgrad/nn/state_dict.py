@@ -9,6 +9,7 @@ import numpy as np
 
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
+from xgrad.ops.writing import set_data
 
 
 class IncompatibleKeys(NamedTuple):
@@ -70,8 +71,9 @@ def load_state(
     if wrong:
         raise ValueError("\n  ".join([f"{title}: nothing was loaded, because of", *wrong]))
     for name, value in new.items():
-        own[name].data = Tensor(
-            value._without_history(), dtype=own[name].dtype, device=own[name].device
+        set_data(
+            own[name],
+            Tensor(value._without_history(), dtype=own[name].dtype, device=own[name].device),
         )
     return result
 

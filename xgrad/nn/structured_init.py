@@ -11,6 +11,7 @@ from xgrad.core.dtypes import float64
 from xgrad.core.tensor import Tensor
 from xgrad.linalg import diagonal, qr
 from xgrad.ops import argsort, asarray, eye, reshape, setitem, sign, where, zeros
+from xgrad.ops.writing import set_data
 from xgrad.random import Generator, normal, uniform
 from xgrad.support.hints import shown
 
@@ -41,7 +42,7 @@ def eye_(tensor: Tensor) -> Tensor:
             [0., 1., 0.]])
     """
     rows, columns = _shape("eye_", tensor, 2, 2)
-    tensor.data = eye(rows, columns, dtype=tensor.dtype, device=tensor.device)
+    set_data(tensor, eye(rows, columns, dtype=tensor.dtype, device=tensor.device))
     return tensor
 
 
@@ -85,7 +86,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for group in range(groups):
         key = slice(group * center, (group + 1) * center), slice(None), *[n // 2 for n in kernel]
         values = setitem(values, key, of_group)
-    tensor.data = values
+    set_data(tensor, values)
     return tensor
 
 
@@ -135,7 +136,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     q = q * where(signs == 0, 1, signs)  # the sign makes the distribution uniform
     q = q.mT if rows < columns else q
     values = asarray(gain * reshape(q, tensor.shape), dtype=tensor.dtype)
-    tensor.data = values.to(tensor.device)
+    set_data(tensor, values.to(tensor.device))
     return tensor
 
 
@@ -192,7 +193,7 @@ def sparse_(
     # The ranks of random numbers in each column are a random order of its rows.
     order = argsort(uniform(tensor.shape, **options), axis=0)
     ranks = argsort(order, axis=0)
-    tensor.data = where(ranks < math.ceil(sparsity * rows), 0, values)
+    set_data(tensor, where(ranks < math.ceil(sparsity * rows), 0, values))
     return tensor
 
 

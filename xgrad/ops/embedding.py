@@ -18,6 +18,7 @@ from xgrad.ops.manipulation import expand_dims, reshape
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import max, sum
 from xgrad.ops.tensor_conversion import astype
+from xgrad.ops.writing import set_data
 from xgrad.support.hints import shown
 
 
@@ -96,7 +97,7 @@ def _renormalize(
     norms = max(sizes, axis=1) if norm_type == math.inf else sum(sizes**norm_type, axis=1)
     norms = norms if norm_type in (1, math.inf) else norms ** (1 / norm_type)
     factors = where(used & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
-    weight.data = weight * expand_dims(factors, axis=1)
+    set_data(weight, weight * expand_dims(factors, axis=1))
 
 
 def lookup_arguments(op: str, input: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,6 +16,7 @@ from xgrad.compat.torch.shape import Size
 from xgrad.core.size import Size as ElementCount
 from xgrad.core.size import size_of
 from xgrad.core.tensor import as_subclass
+from xgrad.core.views import unlink, views_of
 from xgrad.nn.parameter import Parameter as XgradParameter
 from xgrad.ops import writing
 
@@ -81,6 +82,10 @@ class Tensor(xgrad.Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
+        """Give this tensor other values; views keep the earlier ones, as in PyTorch."""
+        for view in views_of(self):
+            unlink(view)
+        unlink(self)
         xgrad.Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
     @staticmethod
