@@ -355,3 +355,14 @@ def test_write_to_an_element_raises_as_the_eager_step_does() -> None:
                 yield str(error)
 
     compare(scenario)
+
+
+def test_data_of_an_argument_that_is_a_view_of_a_whole_tensor() -> None:
+    step = xgrad.capture(lambda x: x.data[0] * 2)
+    base = xgrad.ones((2, 3))
+    for _ in range(3):
+        assert step(base.data).tolist() == [2.0, 2.0, 2.0]
+    base += 1
+    assert step(base.data).tolist() == [4.0, 4.0, 4.0]
+    assert step.refusal is None
+    assert step.recordings == 1

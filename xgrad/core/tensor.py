@@ -399,9 +399,10 @@ class Tensor(Methods, HintedTensor):
             link(self, view, None, NO_OPTIONS)
             return view
         _, function, options = self._view
-        values: Tensor = base.data
         if function is None:
-            return values
+            link(base, view, None, NO_OPTIONS)
+            return view
+        values: Tensor = base.data
         link(values, view, function, options)  # to the base, which outlives this tensor
         return view
 
