@@ -162,3 +162,20 @@ def test_captured_closure_equals_eager():
     assert [p.tolist() for p in params] == [q.tolist() for q in others]
     # the first step finds no gradients
     assert captured.refusal is None and captured.recordings == 2
+
+
+def test_state_after_an_interrupted_step_can_be_loaded() -> None:
+    x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
+    optimizer, calls = xgrad.optim.LBFGS([x]), iter(range(2))
+
+    def closure() -> Any:
+        next(calls)
+        optimizer.zero_grad()
+        loss = xgrad.sum(x**2)
+        loss.backward()
+        return loss
+
+    with pytest.raises(StopIteration):
+        optimizer.step(closure)
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert optimizer.state[x]["func_evals"] == 0

@@ -194,6 +194,7 @@ class LBFGS(Optimizer):
         memory = self._memory
         if "n_iter" not in memory:
             memory |= {"n_iter": 1, "old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1.0}
+            memory["func_evals"] = 0  # also in the state after a closure raised an error
             return -gradient
         memory["n_iter"] += 1
         change, step = gradient - memory["prev_flat_grad"], memory["t"] * memory["d"]
