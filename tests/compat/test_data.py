@@ -99,7 +99,35 @@ def test_random_split_and_subset() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(NotImplementedError, match="timeout= is not available"):
+    with pytest.raises(ValueError, match="expected a timeout of 0"):
         data.DataLoader([1], timeout=3)
-    with pytest.raises(ValueError, match="batch_sampler excludes"):
+    with pytest.raises(ValueError, match="expected batch_sampler without batch_size"):
         data.DataLoader([1], 2, batch_sampler=[[0]])
+
+
+def test_further_data_sets_and_samplers() -> None:
+    assert list(data.ChainDataset([Counting(), Counting()])) == [0, 1, 2, 3, 4] * 2
+    x = compat.arange(3)
+    first = data.StackDataset(data.TensorDataset(x), [4, 5, 6])[1]
+    assert type(first[0][0]) is compat.Tensor
+    assert first[1] == 5
+    drawn = list(data.WeightedRandomSampler([0.0, 1.0], 4))
+    assert drawn == [1] * 4
+    sampler = data.distributed.DistributedSampler(range(6), 2, 1, shuffle=False)
+    assert list(sampler) == [1, 3, 5]
+    assert data.get_worker_info() is None
+
+
+class Even(data.Sampler[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(0, len(self.data_source), 2))
+
+
+def test_own_sampler() -> None:
+    loader = data.DataLoader(range(5), 2, sampler=Even(range(5)))
+    assert [b.tolist() for b in loader] == [[0, 2], [4]]
+
+
+def test_arrays_become_tensors_without_batches() -> None:
+    (x,) = data.DataLoader([np.ones(2)], batch_size=None)
+    assert type(x) is compat.Tensor

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import xgrad
-from xgrad import data
+from xgrad import data as xdata
 from xgrad.compat.torch.tensor import as_torch
 
-__all__ = ["DataLoader", "default_collate"]
+__all__ = ["DataLoader", "default_collate", "default_convert"]
 
 
 def default_collate(batch: Any) -> Any:
@@ -24,14 +24,18 @@ def default_collate(batch: Any) -> Any:
             raise RuntimeError("default_collate: expected samples of one length")
         fields = [default_collate(field) for field in zip(*batch, strict=True)]
         return type(first)(*fields) if hasattr(first, "_fields") else fields
-    return as_torch(data.default_collate(batch))
+    return as_torch(xdata.default_collate(batch))
 
 
-class DataLoader:
+def default_convert(data: Any) -> Any:
+    """Return a sample with tensors in place of NumPy arrays."""
+    return as_torch(xdata.default_convert(data))
+
+
+class DataLoader(xdata.DataLoader):
     """Batches of a data set: see `xgrad.data.DataLoader`.
 
-    Workers are threads. ``pin_memory``, ``persistent_workers`` and ``multiprocessing_context``
-    have no effect.
+    Workers are threads. ``multiprocessing_context`` and ``pin_memory_device`` have no effect.
     """
 
     def __init__(
@@ -55,58 +59,22 @@ class DataLoader:
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        for name, value in (("timeout", timeout), ("worker_init_fn", worker_init_fn)):
-            if value:
-                raise NotImplementedError(
-                    f"DataLoader: {name}= is not available in xgrad.compat.torch"
-                )
-        if batch_sampler is not None and (
-            batch_size != 1 or shuffle or sampler is not None or drop_last
-        ):
-            raise ValueError(
-                "DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last"
-            )
-        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
-        self.batch_sampler, self.num_workers, self.generator = batch_sampler, num_workers, generator
-        self.pin_memory = pin_memory
         # Without batches, each sample is returned by itself.
         plain = batch_size is None and batch_sampler is None
-        self.collate_fn = collate_fn or (as_torch if plain else default_collate)
-        options = {
-            "num_workers": num_workers,
-            "generator": generator,
-            "prefetch_factor": 2 if prefetch_factor is None else prefetch_factor,
-        }
-        if plain:
-            self._loader = data.DataLoader(
-                dataset, 1, bool(shuffle), sampler, collate_fn=self._collate_one, **options
-            )
-        elif batch_sampler is None:
-            self._loader = data.DataLoader(
-                dataset,
-                batch_size,  # type: ignore[arg-type]
-                bool(shuffle),
-                sampler,
-                collate_fn=self._collate,
-                drop_last=drop_last,
-                **options,
-            )
-        self.sampler = sampler
-
-    def _collate(self, samples: list[Any]) -> Any:
-        return as_torch(self.collate_fn(as_torch(samples)))
-
-    def _collate_one(self, samples: list[Any]) -> Any:
-        return self._collate(samples[0])
-
-    def __iter__(self) -> Iterator[Any]:
-        if self.batch_sampler is not None:
-            return self._by_batches()
-        return iter(self._loader)
-
-    def _by_batches(self) -> Iterator[Any]:
-        for indices in self.batch_sampler:
-            yield self._collate([self.dataset[i] for i in indices])
-
-    def __len__(self) -> int:
-        return len(self._loader) if self.batch_sampler is None else len(self.batch_sampler)
+        collate = collate_fn or (default_convert if plain else default_collate)
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers=num_workers,
+            collate_fn=lambda samples: as_torch(collate(as_torch(samples))),
+            pin_memory=pin_memory,
+            drop_last=drop_last,
+            timeout=timeout,
+            worker_init_fn=worker_init_fn,
+            generator=generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+        )

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from xgrad import data
 from xgrad.compat.torch.tensor import as_torch
-from xgrad.data import ConcatDataset, Dataset, Subset, random_split
+from xgrad.data import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    Subset,
+    random_split,
+)
 
 __all__ = [
+    "ChainDataset",
     "ConcatDataset",
     "Dataset",
     "IterableDataset",
+    "StackDataset",
     "Subset",
     "TensorDataset",
     "random_split",
 ]
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 class TensorDataset(data.TensorDataset):
@@ -28,10 +34,8 @@ class TensorDataset(data.TensorDataset):
         return as_torch(super().__getitem__(key))  # type: ignore[no-any-return]
 
 
-class IterableDataset(Generic[T_co]):
-    """Base class of data sets that are read by iteration: a subclass defines ``__iter__``."""
+class StackDataset(data.StackDataset):
+    """Samples of several data sets, as tuples or dicts."""
 
-    def __iter__(self) -> Iterator[T_co]:
-        raise NotImplementedError(
-            f"{type(self).__name__}: expected a subclass that defines __iter__"
-        )
+    def __getitem__(self, index: Any) -> Any:
+        return as_torch(super().__getitem__(index))
