@@ -53,6 +53,35 @@ F.conv2d(i, i[:, :, :3, :3], v[:2], padding='same')
 F.conv_transpose1d(s, s[0, :4, None, :3])
 F.conv_transpose2d(i, i[0, :, :2, None, :3], padding=(0, 1), stride=2, output_padding=1)
 F.embedding(k, x)
+F.embedding_bag(k[None], x, mode='max')
+F.bilinear(x, y, i[0, :2, :4, :4])
+F.conv3d(i[None], i[None, :, :, :2, :2])
+F.conv_transpose3d(i[None], i[:, :, None, :2, :2], stride=(1, 2, 1))
+F.alpha_dropout(x, 0.3)
+F.dropout3d(i, 0.0, True)
+F.rrelu(x)
+F.rrelu_(x * 1)
+F.gumbel_softmax(x * 1000, dim=1)
+F.max_pool2d(i, 2, return_indices=True)
+F.max_pool3d(i[None], 2)
+F.avg_pool3d(i[None], 2, divisor_override=3)
+F.adaptive_max_pool3d(i[None], 2, True)
+F.adaptive_avg_pool3d(i[None], (1, 2, None))
+F.lp_pool2d(i, 3.0, 2)
+F.max_unpool1d(z[None], torch.tensor([[[0, 2, 4, 6]] * 3]), 2)
+F.affine_grid(s[:, :2, :3], (2, 1, 3, 4), align_corners=False)
+F.grid_sample(i, torch.sin(i[:, :3, :4, :2]), align_corners=True)
+F.interpolate(i, scale_factor=1.5, mode='bicubic')
+F.interpolate(s, 9, mode='linear', align_corners=True)
+F.upsample(i, (7, 9))
+F.pixel_shuffle(i, 2)
+F.pixel_unshuffle(s[None], 2)
+F.channel_shuffle(i, 2)
+F.unfold(i, 2, padding=1)
+F.fold(s, (3, 4), (2, 2))
+F.local_response_norm(i, 3, 0.1)
+F.multilabel_margin_loss(x, torch.tensor([[1, 2, -1, 0], [0, -1, 0, 0], [3, 1, 0, 2]]))
+F.triplet_margin_with_distance_loss(x, y, z, margin=0.5, reduction='sum')
 F.embedding(k, x, padding_idx=1)
 F.scaled_dot_product_attention(s, s, s, is_causal=True)
 F.scaled_dot_product_attention(i, i, i, scale=0.3)
@@ -134,7 +163,6 @@ def test_value_and_gradients(torch: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "match"),
     [
-        ("F.max_pool2d(x, 2, return_indices=True)", NotImplementedError, "return_indices"),
         ("F.embedding(x, x, sparse=True)", NotImplementedError, "sparse"),
         ("F.relu(x, inplac=True)", TypeError, "unknown argument 'inplac'"),
         ("F.conv2d(x)", TypeError, "missing arguments"),

@@ -16,6 +16,8 @@ nn = compat.nn
 
 SEQUENCE, IMAGE, VECTORS = array((2, 4, 6)), array((2, 4, 6, 5)), array((3, 4))
 CLASSES, POSITIVE = np.asarray([1, 0, 3]), np.abs(VECTORS)
+VOLUME = array((2, 2, 4, 3, 5))
+LOG_PROBS = np.log(np.random.default_rng(0).dirichlet(np.ones(3), (5, 2)))
 
 #: The constructor, evaluated with the name ``nn``, and the inputs of the call
 CASES: list[tuple[str, tuple[Any, ...]]] = [
@@ -28,7 +30,15 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("nn.ConvTranspose1d(4, 6, 3, 2, 1, 1)", (SEQUENCE,)),
     ("nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, 2, False)", (IMAGE,)),
     ("nn.Embedding(5, 3, 1)", (CLASSES,)),
+    ("nn.Embedding(5, 3, max_norm=1.0, scale_grad_by_freq=True)", (CLASSES,)),
+    ("nn.EmbeddingBag(5, 3, mode='sum')", (CLASSES[None],)),
+    ("nn.Conv3d(2, 4, (3, 2, 2), stride=2, padding=1, groups=2)", (VOLUME,)),
+    ("nn.ConvTranspose3d(2, 4, 2, bias=False)", (VOLUME,)),
+    ("nn.Bilinear(4, 4, 2)", (VECTORS, POSITIVE)),
     ("nn.BatchNorm1d(4, momentum=None)", (SEQUENCE,)),
+    ("nn.BatchNorm3d(2)", (VOLUME,)),
+    ("nn.InstanceNorm3d(2)", (VOLUME,)),
+    ("nn.LocalResponseNorm(2, 0.1)", (IMAGE,)),
     ("nn.BatchNorm2d(4, 1e-3, 0.3)", (IMAGE,)),
     ("nn.BatchNorm2d(4, bias=False)", (IMAGE,)),
     ("nn.BatchNorm2d(4, affine=False, track_running_stats=False)", (IMAGE,)),
@@ -39,6 +49,28 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("nn.RMSNorm(5, 1e-3)", (IMAGE,)),
     ("nn.GroupNorm(2, 4)", (IMAGE,)),
     ("nn.AvgPool1d(2)", (SEQUENCE,)),
+    ("nn.AvgPool2d(3, divisor_override=2)", (IMAGE,)),
+    ("nn.AvgPool3d(2)", (VOLUME,)),
+    ("nn.MaxPool3d(2)", (VOLUME,)),
+    ("nn.MaxPool2d(2, return_indices=True)", (IMAGE,)),
+    ("nn.AdaptiveAvgPool3d(2)", (VOLUME,)),
+    ("nn.AdaptiveMaxPool3d((1, 2, None), return_indices=True)", (VOLUME,)),
+    ("nn.LPPool1d(2, 2)", (SEQUENCE,)),
+    ("nn.LPPool2d(3.0, 2, 1)", (POSITIVE[None, None],)),
+    ("nn.MaxUnpool2d(2)", (POSITIVE[None, None], np.arange(12).reshape(1, 1, 3, 4))),
+    ("nn.ZeroPad2d((1, 2, 0, 1))", (IMAGE,)),
+    ("nn.ConstantPad1d(1, 3.0)", (SEQUENCE,)),
+    ("nn.ReflectionPad2d(1)", (IMAGE,)),
+    ("nn.ReplicationPad3d(1)", (VOLUME,)),
+    ("nn.CircularPad1d((1, 0))", (SEQUENCE,)),
+    ("nn.PixelShuffle(2)", (IMAGE,)),
+    ("nn.PixelUnshuffle(2)", (array((2, 1, 4, 6)),)),
+    ("nn.ChannelShuffle(2)", (IMAGE,)),
+    ("nn.Fold((3, 3), 2)", (array((1, 8, 4)),)),
+    ("nn.Unfold(2, stride=2)", (IMAGE,)),
+    ("nn.Upsample(scale_factor=2, mode='bilinear', align_corners=True)", (IMAGE,)),
+    ("nn.UpsamplingNearest2d(7)", (IMAGE,)),
+    ("nn.UpsamplingBilinear2d(scale_factor=2)", (IMAGE,)),
     ("nn.AvgPool2d(3, 2, 1, True, False)", (IMAGE,)),
     ("nn.MaxPool1d(2, 1)", (SEQUENCE,)),
     ("nn.MaxPool2d(3, 2, 1, ceil_mode=True)", (IMAGE,)),
@@ -54,6 +86,10 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("nn.PairwiseDistance(1.0, keepdim=True)", (VECTORS, POSITIVE)),
     ("nn.RNN(6, 3, 2, 'relu')", (SEQUENCE,)),
     ("nn.LSTM(6, 3, 2, batch_first=True, bidirectional=True)", (SEQUENCE,)),
+    ("nn.LSTM(6, 3, proj_size=2)", (SEQUENCE,)),
+    ("nn.MultiheadAttention(6, 2, add_bias_kv=True, add_zero_attn=True)", (SEQUENCE,) * 3),
+    ("nn.Transformer(6, 2, 1, 1, 8, 0.0)", (SEQUENCE, SEQUENCE)),
+    ("nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, 0.0), 2)", (SEQUENCE, SEQUENCE)),
     ("nn.GRU(6, 3, bias=False)", (SEQUENCE, array((1, 4, 3)))),
     ("nn.LSTMCell(4, 3)", (VECTORS,)),
     ("nn.GRUCell(4, 3)", (VECTORS, array((3, 3)))),
@@ -95,6 +131,10 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("nn.MarginRankingLoss(0.1)", (VECTORS, POSITIVE, np.sign(VECTORS))),
     ("nn.MultiMarginLoss(2)", (VECTORS, CLASSES)),
     ("nn.MultiLabelSoftMarginLoss()", (VECTORS, np.sign(POSITIVE))),
+    ("nn.MultiLabelMarginLoss()", (VECTORS, np.array([[1, 2, -1, 0]] * 3))),
+    ("nn.TripletMarginWithDistanceLoss(margin=2.0)", (VECTORS, POSITIVE, VECTORS[::-1].copy())),
+    ("nn.AdaptiveLogSoftmaxWithLoss(4, 5, [2])", (VECTORS, CLASSES)),
+    ("nn.CTCLoss()", (LOG_PROBS, np.array([[1, 2], [2, 2]]), np.array([5, 4]), np.array([2, 1]))),
     ("nn.TripletMarginLoss(swap=True)", (VECTORS, POSITIVE, VECTORS[::-1].copy())),
     ("nn.GaussianNLLLoss(full=True)", (VECTORS, POSITIVE, POSITIVE + 1)),
     ("nn.PoissonNLLLoss(False)", (POSITIVE, POSITIVE)),
@@ -135,11 +175,7 @@ def test_output_and_gradients(torch: Any, case: tuple[str, tuple[Any, ...]], mod
     ("text", "name"),
     [
         ("nn.Embedding(3, 2, sparse=True)", "sparse"),
-        ("nn.Embedding(3, 2, max_norm=1.0)", "max_norm"),
-        ("nn.LSTM(3, 2, proj_size=1)", "proj_size"),
-        ("nn.MaxPool2d(2, return_indices=True)", "return_indices"),
-        ("nn.MultiheadAttention(4, 2, add_bias_kv=True)", "add_bias_kv"),
-        ("nn.AvgPool2d(2, divisor_override=3)", "divisor_override"),
+        ("nn.EmbeddingBag(3, 2, sparse=True)", "sparse"),
     ],
 )
 def test_option_without_equivalent_is_refused_by_name(text: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,12 @@ optim.AdamW(p, lr=0.01, amsgrad=True, fused=False)
 optim.Adagrad(p, 0.1, 0.01, 0.01, 0.1)
 optim.Adadelta(p, 0.5, 0.8, weight_decay=0.1)
 optim.Adamax(p, lr=0.01, weight_decay=0.1)
+optim.NAdam(p, 0.01, momentum_decay=0.01)
 optim.RAdam(p, lr=0.01, weight_decay=0.1, decoupled_weight_decay=True)
 optim.RMSprop(p, 0.01, 0.9, 1e-6, 0.01, 0.5, True)
+optim.ASGD(p, 0.1, 0.01, 0.5, 2.0, 0.1)
+optim.Rprop(p, 0.1, (0.4, 1.3), (1e-4, 10))
+optim.Adafactor(p, 0.1, -0.7, weight_decay=0.1)
 optim.LBFGS(p, 0.5, 5, line_search_fn='strong_wolfe')
 optim.LBFGS(p, max_iter=3, history_size=4)
 """.strip().splitlines()
@@ -41,6 +45,8 @@ S.PolynomialLR(o, total_iters=9, power=2.0)
 S.CosineAnnealingLR(o, T_max=8, eta_min=0.01)
 S.CosineAnnealingWarmRestarts(o, 3, 2)
 S.OneCycleLR(o, 0.5, total_steps=30)
+S.CyclicLR(o, 0.01, 0.1, step_size_up=3, mode='triangular2', cycle_momentum=False)
+S.MultiplicativeLR(o, lambda epoch: 0.9)
 S.OneCycleLR(o, 0.5, epochs=3, steps_per_epoch=10, anneal_strategy='linear', three_phase=True)
 S.SequentialLR(o, [S.LinearLR(o, 0.1), S.ExponentialLR(o, 0.9)], milestones=[4])
 S.ChainedScheduler([S.ConstantLR(o, 0.5), S.ExponentialLR(o, 0.9)])
@@ -67,6 +73,15 @@ def descend(library: Any, optimizer: Any, p: list[Any], steps: int) -> list[Any]
     return [*map(to_numpy, p), losses]
 
 
+@pytest.fixture
+def double(torch: Any) -> Iterator[None]:
+    """Set PyTorch's default dtype, which ASGD and NAdam keep numbers in, for one test."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("text", OPTIMIZERS)
 def test_five_steps_of_an_optimizer(torch: Any, text: str) -> None:
     results = []

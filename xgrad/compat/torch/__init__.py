@@ -119,8 +119,8 @@ strided, contiguous_format, preserve_format, channels_last = (
 newaxis = None
 
 _MODULES = frozenset(
-    "accelerator amp autograd backends cuda distributions fft func linalg nn optim special"
-    " utils".split()
+    "accelerator amp autograd backends cuda distributions fft func linalg nn onnx optim"
+    " special utils".split()
 )
 #: Names of the namespace that are loaded with a module.
 _FROM_MODULES = {"GradScaler": "amp", "autocast": "amp", "vmap": "func"}

@@ -22,7 +22,6 @@ from typing import Any
 
 import xgrad
 from xgrad.compat.torch.tensor import as_result
-from xgrad.ops import writing
 from xgrad.support.hints import shown
 
 
@@ -54,7 +53,6 @@ class Signature:
             if equals:
                 self.defaults[parameter] = ast.literal_eval(default)
         self.known = {*self.names, *self.inputs, *self.targets, *self.refused, *self.defaults}
-        self.has_inplace = "inplace" in self.known
         self.is_deprecated = "size_average" in self.known
         # xgrad's arguments for a call that gives the inputs alone
         self.options = self._options(self.defaults)
@@ -111,7 +109,7 @@ def reduction_of(values: dict[str, Any]) -> str:
 
 #: Functions that take integers or bools, with PyTorch's result. xgrad computes others in floats,
 #: where PyTorch refuses them, or returns integers.
-TAKE_INTEGERS = frozenset("embedding relu sigmoid softsign tanh tanhshrink".split())
+TAKE_INTEGERS = frozenset("embedding embedding_bag relu sigmoid softsign tanh tanhshrink".split())
 
 
 def _is_integral(x: Any) -> bool:
@@ -120,10 +118,7 @@ def _is_integral(x: Any) -> bool:
 
 
 def adapted(name: str, text: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with PyTorch's signature that calls one of xgrad.
-
-    With ``inplace=True`` the result is written to the input, which is returned.
-    """
+    """Return a function with PyTorch's signature that calls one of xgrad."""
     signature = Signature(name, text)
     takes_integers = name.rpartition(".")[2] in TAKE_INTEGERS
 
@@ -133,14 +128,7 @@ def adapted(name: str, text: str, function: Callable[..., Any]) -> Callable[...,
             raise NotImplementedError(
                 f"{name}: expected a floating dtype, got {inputs[0].dtype}: use .float()"
             )
-        if signature.has_inplace and signature.value("inplace", args, options):
-            return written(inputs[0], lambda x: function(x, *inputs[1:], **chosen))
         return as_result(function(*inputs, **chosen), inputs)
 
     call.__name__ = call.__qualname__ = name
     return call
-
-
-def written(x: Any, function: Callable[[Any], Any]) -> Any:
-    """Write the result of a function to its argument, and return this."""
-    return writing.update(x, lambda x, _: function(x), ())

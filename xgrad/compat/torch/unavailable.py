@@ -15,7 +15,7 @@ ADVICE = {
     "chalf": "use torch.cfloat",
     "complex32": "use torch.cfloat",
     "distributed": "see xgrad.distributed",
-    "export": "see xgrad.onnx",
+    "export": "see torch.onnx.export",
     "float8_e4m3fn": "use torch.float16",
     "float8_e5m2": "use torch.float16",
     "fx": "use PyTorch for it",
@@ -24,7 +24,6 @@ ADVICE = {
     "mps": "xgrad's devices are listed by xgrad.devices()",
     "multiprocessing": "see xgrad.distributed",
     "nested": "use padded tensors",
-    "onnx": "see xgrad.onnx",
     "ops": "use PyTorch for it",
     "overrides": "use PyTorch for it",
     "profiler": "see xgrad.profile",
@@ -36,6 +35,27 @@ ADVICE = {
     "sparse_coo_tensor": _NO_SPARSE,
     "sparse_csr_tensor": _NO_SPARSE,
     "xpu": "xgrad's devices are listed by xgrad.devices()",
+    # modules and functions of modules
+    **dict.fromkeys(
+        [
+            f"Lazy{kind}{n}d"
+            for kind in ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm")
+            for n in (1, 2, 3)
+        ]
+        + ["LazyLinear", "UninitializedBuffer", "UninitializedParameter"],
+        "give the number of input features, which xgrad does not infer at the first call",
+    ),
+    "Buffer": "use register_buffer(name, tensor)",
+    "FractionalMaxPool2d": "use MaxPool2d",
+    "FractionalMaxPool3d": "use MaxPool3d",
+    "NLLLoss2d": "use NLLLoss",
+    "SparseAdam": "use Adam",
+    "SummaryWriter": "see xgrad.training.TensorBoard",
+    "SyncBatchNorm": "see xgrad.distributed",
+    "multi_head_attention_forward": "use torch.nn.MultiheadAttention",
+    "parallel": "see xgrad.distributed",
+    "prune": "multiply the weight by a mask, with torch.nn.utils.parametrize",
+    "tensorboard": "see xgrad.training.TensorBoard",
     # methods of tensors
     "apply_": "write it with functions of tensors",
     "data_ptr": "xgrad moves memory: use x.numpy() or DLPack",

@@ -6,7 +6,7 @@ from typing import Any
 
 from xgrad import nn as xnn
 from xgrad.compat.torch.nn import functional as F
-from xgrad.compat.torch.nn.module import InPlace, Module
+from xgrad.compat.torch.nn.module import Module
 
 __all__ = [
     "CELU",
@@ -23,6 +23,7 @@ __all__ = [
     "LogSoftmax",
     "Mish",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SiLU",
@@ -38,59 +39,63 @@ __all__ = [
     "Threshold",
 ]
 
-_INPLACE = "inplace~=False"
+_INPLACE = "inplace=False"
 
 
-class ReLU(InPlace, xnn.ReLU, signature=_INPLACE):
+class ReLU(Module, xnn.ReLU, signature=_INPLACE):
     """`torch.nn.ReLU`."""
 
 
-class ReLU6(InPlace, xnn.ReLU6, signature=_INPLACE):
+class ReLU6(Module, xnn.ReLU6, signature=_INPLACE):
     """`torch.nn.ReLU6`."""
 
 
-class SELU(InPlace, xnn.SELU, signature=_INPLACE):
+class SELU(Module, xnn.SELU, signature=_INPLACE):
     """`torch.nn.SELU`."""
 
 
-class SiLU(InPlace, xnn.SiLU, signature=_INPLACE):
+class SiLU(Module, xnn.SiLU, signature=_INPLACE):
     """`torch.nn.SiLU`."""
 
 
-class Mish(InPlace, xnn.Mish, signature=_INPLACE):
+class Mish(Module, xnn.Mish, signature=_INPLACE):
     """`torch.nn.Mish`."""
 
 
-class Hardsigmoid(InPlace, xnn.Hardsigmoid, signature=_INPLACE):
+class Hardsigmoid(Module, xnn.Hardsigmoid, signature=_INPLACE):
     """`torch.nn.Hardsigmoid`."""
 
 
-class Hardswish(InPlace, xnn.Hardswish, signature=_INPLACE):
+class Hardswish(Module, xnn.Hardswish, signature=_INPLACE):
     """`torch.nn.Hardswish`."""
 
 
-class ELU(InPlace, xnn.ELU, signature=f"alpha=1.0 {_INPLACE}"):
+class ELU(Module, xnn.ELU, signature=f"alpha=1.0 {_INPLACE}"):
     """`torch.nn.ELU`."""
 
 
-class CELU(InPlace, xnn.CELU, signature=f"alpha=1.0 {_INPLACE}"):
+class CELU(Module, xnn.CELU, signature=f"alpha=1.0 {_INPLACE}"):
     """`torch.nn.CELU`."""
 
 
-class LeakyReLU(InPlace, xnn.LeakyReLU, signature=f"negative_slope=0.01 {_INPLACE}"):
+class LeakyReLU(Module, xnn.LeakyReLU, signature=f"negative_slope=0.01 {_INPLACE}"):
     """`torch.nn.LeakyReLU`."""
 
 
 class Hardtanh(
-    InPlace,
+    Module,
     xnn.Hardtanh,
     signature=f"min_val=-1.0 max_val=1.0 {_INPLACE} min_value!=None max_value!=None",
 ):
     """`torch.nn.Hardtanh`."""
 
 
-class Threshold(InPlace, xnn.Threshold, signature=f"threshold value {_INPLACE}"):
+class Threshold(Module, xnn.Threshold, signature=f"threshold value {_INPLACE}"):
     """`torch.nn.Threshold`."""
+
+
+class RReLU(Module, xnn.RReLU, signature=f"lower=0.125 upper=0.3333333333333333 {_INPLACE}"):
+    """`torch.nn.RReLU`."""
 
 
 class Sigmoid(Module, xnn.Sigmoid, signature=""):
@@ -170,11 +175,5 @@ class Softmin(_Softmax):
         return F.softmin(input, self.dim)
 
 
-class Softmax2d(Module):
+class Softmax2d(Module, xnn.Softmax2d, signature=""):
     """`torch.nn.Softmax2d`."""
-
-    def forward(self, input: Any) -> Any:
-        """Return the softmax over channels."""
-        if input.ndim not in (3, 4):
-            raise ValueError(f"Softmax2d: expected 3 or 4 axes, got shape {tuple(input.shape)}")
-        return F.softmax(input, -3)

@@ -6,68 +6,100 @@ from collections.abc import Callable
 from typing import Any
 
 import xgrad
-from xgrad.compat.torch.signatures import adapted, written
+from xgrad.compat.torch.signatures import adapted
 from xgrad.compat.torch.tensor import as_torch
 from xgrad.compat.torch.unavailable import raise_missing
 from xgrad.nn import functional as F
 from xgrad.support.hints import shown
 
 _LOSS = "size_average~=None reduce~=None reduction='mean'"
+_CONVOLUTION = "input weight bias=None stride=1 padding=0 dilation=1 groups=1"
+_TRANSPOSED = "input weight bias=None stride=1 padding=0 output_padding=0 groups=1 dilation=1"
 _POOL = "input kernel_size stride=None padding=0"
-_SDPA = (
-    "query key value attn_mask=None dropout_p=0.0 is_causal=False * scale=None enable_gqa!=False"
-)
+_AVERAGE = f"{_POOL} ceil_mode=False count_include_pad=True"
+_SDPA = "query key value attn_mask=None dropout_p=0.0 is_causal=False * scale=None enable_gqa=False"
 
 #: PyTorch's signatures of functions that xgrad has under the same name: see `signatures`.
 SIGNATURES: dict[str, str] = {
     # activations
-    "celu": "input alpha=1.0 inplace~=False",
-    "elu": "input alpha=1.0 inplace~=False",
+    "celu": "input alpha=1.0 inplace=False",
+    "elu": "input alpha=1.0 inplace=False",
     "gelu": "input * approximate='none'",
     "glu": "input dim>axis=-1",
+    "gumbel_softmax": "logits tau=1.0 hard=False eps~=1e-10 dim>axis=-1",
     "hardshrink": "input lambd=0.5",
-    "hardsigmoid": "input inplace~=False",
-    "hardswish": "input inplace~=False",
-    "hardtanh": "input min_val=-1.0 max_val=1.0 inplace~=False",
-    "leaky_relu": "input negative_slope=0.01 inplace~=False",
+    "hardsigmoid": "input inplace=False",
+    "hardswish": "input inplace=False",
+    "hardtanh": "input min_val=-1.0 max_val=1.0 inplace=False",
+    "leaky_relu": "input negative_slope=0.01 inplace=False",
     "logsigmoid": "input",
-    "mish": "input inplace~=False",
+    "mish": "input inplace=False",
     "prelu": "input weight",
-    "relu": "input inplace~=False",
-    "relu6": "input inplace~=False",
-    "selu": "input inplace~=False",
+    "rrelu": "input lower=0.125 upper=0.3333333333333333 training=False inplace=False",
+    "relu": "input inplace=False",
+    "relu6": "input inplace=False",
+    "selu": "input inplace=False",
     "sigmoid": "input",
-    "silu": "input inplace~=False",
+    "silu": "input inplace=False",
     "softplus": "input beta=1.0 threshold=20.0",
     "softshrink": "input lambd=0.5",
     "softsign": "input",
     "tanh": "input",
     "tanhshrink": "input",
-    "threshold": "input threshold value inplace~=False",
+    "threshold": "input threshold value inplace=False",
     # dropout
-    "dropout": "input p=0.5 training=True inplace~=False",
-    "dropout1d": "input p=0.5 training=True inplace~=False",
-    "dropout2d": "input p=0.5 training=True inplace~=False",
+    "dropout": "input p=0.5 training=True inplace=False",
+    "dropout1d": "input p=0.5 training=True inplace=False",
+    "dropout2d": "input p=0.5 training=True inplace=False",
+    "dropout3d": "input p=0.5 training=True inplace=False",
+    "alpha_dropout": "input p=0.5 training=False inplace=False",
+    "feature_alpha_dropout": "input p=0.5 training=False inplace=False",
     # linear functions, convolutions, embeddings, attention
-    "conv1d": "input weight bias=None stride=1 padding=0 dilation=1 groups=1",
-    "conv2d": "input weight bias=None stride=1 padding=0 dilation=1 groups=1",
-    "conv_transpose1d": "input weight bias=None stride=1 padding=0 output_padding=0 groups=1"
-    " dilation=1",
-    "conv_transpose2d": "input weight bias=None stride=1 padding=0 output_padding=0 groups=1"
-    " dilation=1",
-    "embedding": "input weight padding_idx=None max_norm!=None norm_type~=2.0"
-    " scale_grad_by_freq!=False sparse!=False",
+    "conv1d": _CONVOLUTION,
+    "conv2d": _CONVOLUTION,
+    "conv3d": _CONVOLUTION,
+    "conv_transpose1d": _TRANSPOSED,
+    "conv_transpose2d": _TRANSPOSED,
+    "conv_transpose3d": _TRANSPOSED,
+    "bilinear": "input1 input2 weight bias=None",
+    "embedding": "input weight padding_idx=None max_norm=None norm_type=2.0"
+    " scale_grad_by_freq=False sparse!=False",
+    "embedding_bag": "input weight offsets=None max_norm=None norm_type=2.0"
+    " scale_grad_by_freq=False mode='mean' sparse!=False per_sample_weights=None"
+    " include_last_offset=False padding_idx=None",
     "linear": "input weight bias=None",
     "scaled_dot_product_attention": _SDPA,
     # pooling
-    "adaptive_avg_pool1d": "input output_size",
-    "adaptive_avg_pool2d": "input output_size",
-    "adaptive_max_pool1d": "input output_size return_indices!=False",
-    "adaptive_max_pool2d": "input output_size return_indices!=False",
-    "avg_pool1d": f"{_POOL} ceil_mode=False count_include_pad=True",
-    "avg_pool2d": f"{_POOL} ceil_mode=False count_include_pad=True divisor_override!=None",
-    "max_pool1d": f"{_POOL} dilation=1 ceil_mode=False return_indices!=False",
-    "max_pool2d": f"{_POOL} dilation=1 ceil_mode=False return_indices!=False",
+    **dict.fromkeys((f"adaptive_avg_pool{n}d" for n in (1, 2, 3)), "input output_size"),
+    **dict.fromkeys(
+        (f"adaptive_max_pool{n}d" for n in (1, 2, 3)), "input output_size return_indices=False"
+    ),
+    "avg_pool1d": _AVERAGE,
+    "avg_pool2d": f"{_AVERAGE} divisor_override=None",
+    "avg_pool3d": f"{_AVERAGE} divisor_override=None",
+    **dict.fromkeys(
+        (f"lp_pool{n}d" for n in (1, 2, 3)),
+        "input norm_type kernel_size stride=None ceil_mode=False",
+    ),
+    **dict.fromkeys(
+        (f"max_pool{n}d" for n in (1, 2, 3)),
+        f"{_POOL} dilation=1 ceil_mode=False return_indices=False",
+    ),
+    **dict.fromkeys(
+        (f"max_unpool{n}d" for n in (1, 2, 3)),
+        "input indices kernel_size stride=None padding=0 output_size=None",
+    ),
+    # images
+    "affine_grid": "theta size align_corners=None",
+    "channel_shuffle": "input groups",
+    "fold": "input output_size kernel_size dilation=1 padding=0 stride=1",
+    "grid_sample": "input grid mode='bilinear' padding_mode='zeros' align_corners=None",
+    "interpolate": "input size=None scale_factor=None mode='nearest' align_corners=None"
+    " recompute_scale_factor=None antialias=False",
+    "pixel_shuffle": "input upscale_factor",
+    "pixel_unshuffle": "input downscale_factor",
+    "unfold": "input kernel_size dilation=1 padding=0 stride=1",
+    "upsample": "input size=None scale_factor=None mode='nearest' align_corners=None",
     # normalization and distances
     "batch_norm": "input running_mean running_var weight=None bias=None training=False"
     " momentum=0.1 eps=1e-5",
@@ -76,6 +108,7 @@ SIGNATURES: dict[str, str] = {
     "instance_norm": "input running_mean=None running_var=None weight=None bias=None"
     " use_input_stats=True momentum=0.1 eps=1e-5",
     "layer_norm": "input normalized_shape weight=None bias=None eps=1e-5",
+    "local_response_norm": "input size alpha=1e-4 beta=0.75 k=1.0",
     "normalize": "input p=2.0 dim>axis=1 eps=1e-12",
     "pairwise_distance": "x1 x2 p=2.0 eps=1e-6 keepdim>keepdims=False",
     "rms_norm": "input normalized_shape weight=None eps=None",
@@ -85,6 +118,8 @@ SIGNATURES: dict[str, str] = {
     "cosine_embedding_loss": f"input1 input2 target margin=0.0 {_LOSS}",
     "cross_entropy": "input target weight=None size_average~=None ignore_index=-100 reduce~=None"
     " reduction='mean' label_smoothing=0.0",
+    "ctc_loss": "log_probs targets input_lengths target_lengths blank=0 reduction='mean'"
+    " zero_infinity=False",
     "gaussian_nll_loss": "input target var full=False eps=1e-6 reduction='mean'",
     "hinge_embedding_loss": f"input target margin=1.0 {_LOSS}",
     "huber_loss": "input target reduction='mean' delta=1.0 weight!=None",
@@ -93,6 +128,7 @@ SIGNATURES: dict[str, str] = {
     "margin_ranking_loss": f"input1 input2 target margin=0.0 {_LOSS}",
     "mse_loss": f"input target {_LOSS} weight!=None",
     "multi_margin_loss": f"input target p=1 margin=1.0 weight=None {_LOSS}",
+    "multilabel_margin_loss": f"input target {_LOSS}",
     "multilabel_soft_margin_loss": f"input target weight=None {_LOSS}",
     "nll_loss": "input target weight=None size_average~=None ignore_index=-100 reduce~=None"
     " reduction='mean'",
@@ -101,6 +137,8 @@ SIGNATURES: dict[str, str] = {
     "smooth_l1_loss": f"input target {_LOSS} beta=1.0",
     "soft_margin_loss": f"input target {_LOSS}",
     "triplet_margin_loss": f"anchor positive negative margin=1.0 p=2.0 eps=1e-6 swap=False {_LOSS}",
+    "triplet_margin_with_distance_loss": "anchor positive negative * distance_function=None"
+    " margin=1.0 swap=False reduction='mean'",
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -113,7 +151,7 @@ def _in_place(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
 
     def call(input: Any, *args: Any, **options: Any) -> Any:
-        return written(input, lambda x: function(as_torch(x), *args, **options))
+        return function(input, *args, inplace=True, **options)
 
     call.__name__ = call.__qualname__ = f"{name}_"
     return call
@@ -122,7 +160,7 @@ def _in_place(name: str) -> Callable[..., Any]:
 FUNCTIONS.update(
     {
         f"{name}_": _in_place(name)
-        for name in "celu elu hardtanh leaky_relu relu selu threshold".split()
+        for name in "celu elu hardtanh leaky_relu relu rrelu selu threshold".split()
     }
 )
 
@@ -200,7 +238,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 _cross_entropy = FUNCTIONS["cross_entropy"]
-_dropout1d, _dropout2d = FUNCTIONS["dropout1d"], FUNCTIONS["dropout2d"]
+_ctc_loss = FUNCTIONS["ctc_loss"]
 _gaussian_nll_loss = FUNCTIONS["gaussian_nll_loss"]
 _kl_div = FUNCTIONS["kl_div"]
 
@@ -222,6 +260,15 @@ def cross_entropy(
     )
 
 
+def ctc_loss(log_probs: Any, *args: Any, **options: Any) -> Any:
+    """Return the loss; its derivative is the one for the inputs of `log_softmax`, as in PyTorch.
+
+    For the inputs of `log_softmax` itself, this makes no difference.
+    """
+    total = xgrad.sum(xgrad.exp(log_probs), axis=-1, keepdims=True)  # 1
+    return _ctc_loss(log_probs - total + total.detach(), *args, **options)
+
+
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -236,9 +283,24 @@ def gaussian_nll_loss(
     return _gaussian_nll_loss(input, target, var, full, eps, reduction)
 
 
+#: Functions that drop channels, the second axis, by the number of axes.
+_DROPS = {
+    2: FUNCTIONS["dropout"],
+    3: FUNCTIONS["dropout1d"],
+    4: FUNCTIONS["dropout2d"],
+    5: FUNCTIONS["dropout3d"],
+}
+
+
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Drop channels of images; of three axes, the first one is the batch, as in PyTorch."""
-    drop = _dropout1d if input.ndim == 3 else _dropout2d
+    """Drop channels, the second axis of two to five axes, as in PyTorch."""
+    drop = _DROPS.get(input.ndim, _DROPS[4])
+    return drop(input, p, training, inplace)
+
+
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Drop channels, the second axis of two to five axes, as in PyTorch."""
+    drop = _DROPS.get(input.ndim, _DROPS[5])
     return drop(input, p, training, inplace)
 
 
@@ -259,9 +321,11 @@ FUNCTIONS.update(
             pad,
             one_hot,
             cross_entropy,
+            ctc_loss,
             kl_div,
             gaussian_nll_loss,
             dropout2d,
+            dropout3d,
         )
     }
 )

@@ -1,4 +1,4 @@
-"""Layers with parameters, pooling, dropout, and changes of shape: PyTorch's signatures."""
+"""Linear and recurrent layers, embeddings, normalization, dropout: PyTorch's signatures."""
 
 from __future__ import annotations
 
@@ -6,96 +6,65 @@ from typing import Any, Self
 
 from xgrad import nn as xnn
 from xgrad.compat.torch.nn import functional as F
-from xgrad.compat.torch.nn.module import InPlace, Module
-from xgrad.compat.torch.tensor import as_torch
+from xgrad.compat.torch.nn.module import Module
 
 __all__ = [
     "GRU",
     "LSTM",
     "RNN",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AvgPool1d",
-    "AvgPool2d",
+    "AlphaDropout",
     "BatchNorm1d",
     "BatchNorm2d",
-    "Conv1d",
-    "Conv2d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
+    "BatchNorm3d",
+    "Bilinear",
     "CosineSimilarity",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
+    "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
     "GRUCell",
     "GroupNorm",
     "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "InstanceNorm3d",
     "LSTMCell",
     "LayerNorm",
     "Linear",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MultiheadAttention",
+    "LocalResponseNorm",
     "PairwiseDistance",
     "RMSNorm",
     "RNNCell",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
     "Unflatten",
 ]
 
 _ON = "device=None dtype=None"
-_CONVOLUTION = (
-    "in_channels out_channels kernel_size stride=1 padding=0 dilation=1 groups=1 bias=True"
-    f" padding_mode='zeros' {_ON}"
-)
-_TRANSPOSED = (
-    "in_channels out_channels kernel_size stride=1 padding=0 output_padding=0 groups=1 bias=True"
-    f" dilation=1 padding_mode='zeros' {_ON}"
-)
 _BATCH_NORM = (
-    f"num_features eps=1e-5 momentum=0.1 affine=True track_running_stats=True {_ON} * bias~=True"
+    f"num_features eps=1e-5 momentum=0.1 affine=True track_running_stats=True {_ON} * bias=True"
 )
 _INSTANCE_NORM = (
-    f"num_features eps=1e-5 momentum=0.1 affine=False track_running_stats=False {_ON} * bias~=True"
+    f"num_features eps=1e-5 momentum=0.1 affine=False track_running_stats=False {_ON} * bias=True"
 )
-_AVERAGE = "kernel_size stride=None padding=0 ceil_mode=False count_include_pad=True"
-_MAXIMUM = "kernel_size stride=None padding=0 dilation=1 return_indices!=False ceil_mode=False"
 
 
 class Linear(Module, xnn.Linear, signature=f"in_features out_features bias=True {_ON}"):
     """`torch.nn.Linear`."""
 
 
-class Conv1d(Module, xnn.Conv1d, signature=_CONVOLUTION):
-    """`torch.nn.Conv1d`."""
-
-
-class Conv2d(Module, xnn.Conv2d, signature=_CONVOLUTION):
-    """`torch.nn.Conv2d`."""
-
-
-class ConvTranspose1d(Module, xnn.ConvTranspose1d, signature=_TRANSPOSED):
-    """`torch.nn.ConvTranspose1d`; ``output_size`` of the call is not available."""
-
-
-class ConvTranspose2d(Module, xnn.ConvTranspose2d, signature=_TRANSPOSED):
-    """`torch.nn.ConvTranspose2d`; ``output_size`` of the call is not available."""
-
-
-class Embedding(
-    Module,
-    xnn.Embedding,
-    signature="num_embeddings embedding_dim padding_idx=None max_norm!=None norm_type~=2.0"
-    f" scale_grad_by_freq!=False sparse!=False _weight~=None _freeze~=False {_ON}",
+class Bilinear(
+    Module, xnn.Bilinear, signature=f"in1_features in2_features out_features bias=True {_ON}"
 ):
-    """`torch.nn.Embedding`."""
+    """`torch.nn.Bilinear`."""
+
+
+class _Rows(Module):
+    """A table of rows, which may be given."""
+
+    weight: Any
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -109,47 +78,54 @@ class Embedding(
             self.weight.requires_grad_(False)
 
     @classmethod
-    def from_pretrained(
-        cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, **options: Any
-    ) -> Self:
-        """Return a layer with the given rows."""
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, *args: Any, **more: Any) -> Self:
+        """Return a layer with the given rows; further arguments are those of the constructor."""
         rows, columns = embeddings.shape
-        return cls(
-            rows,
-            columns,
-            padding_idx,
-            _weight=embeddings,
-            _freeze=freeze,
-            dtype=embeddings.dtype,
-            **options,
-        )
+        given = {"_weight": embeddings, "_freeze": freeze, "dtype": embeddings.dtype}
+        return cls(rows, columns, *args, **given, **more)
 
 
-class _Affine(Module):
-    """A normalization with the option ``bias``: whether to add one beside the weight."""
-
-    bias: Any
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if not options.get("bias", True):
-            self.bias = None
+class Embedding(
+    _Rows,
+    xnn.Embedding,
+    signature="num_embeddings embedding_dim padding_idx=None max_norm=None norm_type=2.0"
+    f" scale_grad_by_freq=False sparse!=False _weight~=None _freeze~=False {_ON}",
+):
+    """`torch.nn.Embedding`."""
 
 
-class BatchNorm1d(_Affine, xnn.BatchNorm1d, signature=_BATCH_NORM):
+class EmbeddingBag(
+    _Rows,
+    xnn.EmbeddingBag,
+    signature="num_embeddings embedding_dim max_norm=None norm_type=2.0 scale_grad_by_freq=False"
+    " mode='mean' sparse!=False _weight~=None include_last_offset=False padding_idx=None"
+    f" {_ON} * _freeze~=False",
+):
+    """`torch.nn.EmbeddingBag`."""
+
+
+class BatchNorm1d(Module, xnn.BatchNorm1d, signature=_BATCH_NORM):
     """`torch.nn.BatchNorm1d`."""
 
 
-class BatchNorm2d(_Affine, xnn.BatchNorm2d, signature=_BATCH_NORM):
+class BatchNorm2d(Module, xnn.BatchNorm2d, signature=_BATCH_NORM):
     """`torch.nn.BatchNorm2d`."""
 
 
-class InstanceNorm1d(_Affine, xnn.InstanceNorm1d, signature=_INSTANCE_NORM):
+class BatchNorm3d(Module, xnn.BatchNorm3d, signature=_BATCH_NORM):
+    """`torch.nn.BatchNorm3d`."""
+
+
+class InstanceNorm1d(Module, xnn.InstanceNorm1d, signature=_INSTANCE_NORM):
     """`torch.nn.InstanceNorm1d`."""
 
 
-class InstanceNorm2d(_Affine, xnn.InstanceNorm2d, signature=_INSTANCE_NORM):
+class InstanceNorm2d(Module, xnn.InstanceNorm2d, signature=_INSTANCE_NORM):
     """`torch.nn.InstanceNorm2d`."""
+
+
+class InstanceNorm3d(Module, xnn.InstanceNorm3d, signature=_INSTANCE_NORM):
+    """`torch.nn.InstanceNorm3d`."""
 
 
 class LayerNorm(
@@ -167,65 +143,50 @@ class RMSNorm(
 
 
 class GroupNorm(
-    _Affine,
+    Module,
     xnn.GroupNorm,
-    signature=f"num_groups num_channels eps=1e-5 affine=True {_ON} * bias~=True",
+    signature=f"num_groups num_channels eps=1e-5 affine=True {_ON} * bias=True",
 ):
     """`torch.nn.GroupNorm`."""
 
 
-# Pooling
-
-
-class AvgPool1d(Module, xnn.AvgPool1d, signature=_AVERAGE):
-    """`torch.nn.AvgPool1d`."""
-
-
-class AvgPool2d(Module, xnn.AvgPool2d, signature=f"{_AVERAGE} divisor_override!=None"):
-    """`torch.nn.AvgPool2d`."""
-
-
-class MaxPool1d(Module, xnn.MaxPool1d, signature=_MAXIMUM):
-    """`torch.nn.MaxPool1d`."""
-
-
-class MaxPool2d(Module, xnn.MaxPool2d, signature=_MAXIMUM):
-    """`torch.nn.MaxPool2d`."""
-
-
-class AdaptiveAvgPool1d(Module, xnn.AdaptiveAvgPool1d, signature="output_size"):
-    """`torch.nn.AdaptiveAvgPool1d`."""
-
-
-class AdaptiveAvgPool2d(Module, xnn.AdaptiveAvgPool2d, signature="output_size"):
-    """`torch.nn.AdaptiveAvgPool2d`."""
-
-
-class AdaptiveMaxPool1d(
-    Module, xnn.AdaptiveMaxPool1d, signature="output_size return_indices!=False"
-):
-    """`torch.nn.AdaptiveMaxPool1d`."""
-
-
-class AdaptiveMaxPool2d(
-    Module, xnn.AdaptiveMaxPool2d, signature="output_size return_indices!=False"
-):
-    """`torch.nn.AdaptiveMaxPool2d`."""
+class LocalResponseNorm(Module, xnn.LocalResponseNorm, signature="size alpha=1e-4 beta=0.75 k=1.0"):
+    """`torch.nn.LocalResponseNorm`."""
 
 
 # Dropout, shapes, distances
 
 
-class Dropout(InPlace, xnn.Dropout, signature="p=0.5 inplace~=False"):
+class Dropout(Module, xnn.Dropout, signature="p=0.5 inplace=False"):
     """`torch.nn.Dropout`."""
 
 
-class Dropout1d(InPlace, xnn.Dropout1d, signature="p=0.5 inplace~=False"):
+class Dropout1d(Module, xnn.Dropout1d, signature="p=0.5 inplace=False"):
     """`torch.nn.Dropout1d`."""
 
 
-class Dropout2d(InPlace, xnn.Dropout2d, signature="p=0.5 inplace~=False"):
+class Dropout2d(Module, xnn.Dropout2d, signature="p=0.5 inplace=False"):
     """`torch.nn.Dropout2d`."""
+
+    def forward(self, input: Any) -> Any:
+        """Return the input without some of its channels, the second axis."""
+        return F.FUNCTIONS["dropout2d"](input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(Module, xnn.Dropout3d, signature="p=0.5 inplace=False"):
+    """`torch.nn.Dropout3d`."""
+
+    def forward(self, input: Any) -> Any:
+        """Return the input without some of its channels, the second axis."""
+        return F.FUNCTIONS["dropout3d"](input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(Module, xnn.AlphaDropout, signature="p=0.5 inplace=False"):
+    """`torch.nn.AlphaDropout`."""
+
+
+class FeatureAlphaDropout(Module, xnn.FeatureAlphaDropout, signature="p=0.5 inplace=False"):
+    """`torch.nn.FeatureAlphaDropout`."""
 
 
 class Flatten(Module, xnn.Flatten, signature="start_dim>start_axis=1 end_dim>end_axis=-1"):
@@ -243,28 +204,14 @@ class Identity(Module, xnn.Identity, signature=""):
         super().__init__()
 
 
-class CosineSimilarity(Module):
+class CosineSimilarity(Module, xnn.CosineSimilarity, signature="dim>axis=1 eps=1e-8"):
     """`torch.nn.CosineSimilarity`."""
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim, self.eps = dim, eps
 
-    def forward(self, x1: Any, x2: Any) -> Any:
-        """Return the cosines of the angles between vectors along an axis."""
-        return F.FUNCTIONS["cosine_similarity"](x1, x2, self.dim, self.eps)
-
-
-class PairwiseDistance(Module):
+class PairwiseDistance(
+    Module, xnn.PairwiseDistance, signature="p=2.0 eps=1e-6 keepdim>keepdims=False"
+):
     """`torch.nn.PairwiseDistance`."""
-
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
-        super().__init__()
-        self.norm, self.eps, self.keepdim = p, eps, keepdim
-
-    def forward(self, x1: Any, x2: Any) -> Any:
-        """Return the distances between vectors along the last axis."""
-        return F.FUNCTIONS["pairwise_distance"](x1, x2, self.norm, self.eps, self.keepdim)
 
 
 # Sequences
@@ -297,7 +244,7 @@ class RNN(
 class LSTM(
     _Recurrent,
     xnn.LSTM,
-    signature=f"input_size hidden_size num_layers=1 {_RECURRENT} proj_size!=0 {_ON}",
+    signature=f"input_size hidden_size num_layers=1 {_RECURRENT} proj_size=0 {_ON}",
 ):
     """`torch.nn.LSTM`."""
 
@@ -318,40 +265,3 @@ class LSTMCell(Module, xnn.LSTMCell, signature=f"input_size hidden_size bias=Tru
 
 class GRUCell(Module, xnn.GRUCell, signature=f"input_size hidden_size bias=True {_ON}"):
     """`torch.nn.GRUCell`."""
-
-
-class MultiheadAttention(
-    Module,
-    xnn.MultiheadAttention,
-    signature="embed_dim num_heads dropout=0.0 bias=True add_bias_kv!=False add_zero_attn!=False"
-    f" kdim=None vdim=None batch_first=False {_ON}",
-):
-    """`torch.nn.MultiheadAttention`."""
-
-
-class TransformerEncoderLayer(
-    Module,
-    xnn.TransformerEncoderLayer,
-    signature="d_model nhead dim_feedforward=2048 dropout=0.1 activation='relu'"
-    f" layer_norm_eps=1e-5 batch_first=False norm_first=False bias=True {_ON}",
-):
-    """`torch.nn.TransformerEncoderLayer`."""
-
-
-class TransformerEncoder(
-    Module,
-    xnn.TransformerEncoder,
-    signature="encoder_layer num_layers norm=None enable_nested_tensor~=True mask_check~=True",
-):
-    """`torch.nn.TransformerEncoder`."""
-
-    def forward(
-        self,
-        src: Any,
-        mask: Any = None,
-        src_key_padding_mask: Any = None,
-        is_causal: bool | None = None,
-    ) -> Any:
-        """Return a tensor of the shape of `src`; `is_causal` says that `mask` is causal."""
-        causal = bool(is_causal) and mask is None
-        return as_torch(super().forward(src, mask, src_key_padding_mask, causal))

@@ -9,8 +9,10 @@ from xgrad.compat.torch.nn import functional as F
 from xgrad.compat.torch.nn.module import Module
 
 __all__ = [
+    "AdaptiveLogSoftmaxWithLoss",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -20,6 +22,7 @@ __all__ = [
     "L1Loss",
     "MSELoss",
     "MarginRankingLoss",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
@@ -27,6 +30,7 @@ __all__ = [
     "SmoothL1Loss",
     "SoftMarginLoss",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]
 
 _LOSS = "size_average~=None reduce~=None reduction='mean'"
@@ -121,3 +125,29 @@ class PoissonNLLLoss(
     signature="log_input=True full=False size_average~=None eps=1e-8 reduce~=None reduction='mean'",
 ):
     """`torch.nn.PoissonNLLLoss`."""
+
+
+class MultiLabelMarginLoss(Module, xnn.MultiLabelMarginLoss, signature=_LOSS):
+    """`torch.nn.MultiLabelMarginLoss`."""
+
+
+class TripletMarginWithDistanceLoss(
+    Module,
+    xnn.TripletMarginWithDistanceLoss,
+    signature="* distance_function=None margin=1.0 swap=False reduction='mean'",
+):
+    """`torch.nn.TripletMarginWithDistanceLoss`."""
+
+
+class CTCLoss(Module, xnn.CTCLoss, signature="blank=0 reduction='mean' zero_infinity=False"):
+    """`torch.nn.CTCLoss`."""
+
+    function: ClassVar[Any] = staticmethod(F.ctc_loss)
+
+
+class AdaptiveLogSoftmaxWithLoss(
+    Module,
+    xnn.AdaptiveLogSoftmaxWithLoss,
+    signature="in_features n_classes cutoffs div_value=4.0 head_bias=False device=None dtype=None",
+):
+    """`torch.nn.AdaptiveLogSoftmaxWithLoss`."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import xgrad
 from xgrad import nn as xnn
 from xgrad.compat.torch.conversions import is_dtype
-from xgrad.compat.torch.signatures import Signature, written
+from xgrad.compat.torch.signatures import Signature
 from xgrad.compat.torch.tensor import as_argument, as_torch
 from xgrad.nn.parameter import Parameter
 
@@ -40,8 +40,6 @@ class Module(xnn.Module):
         if isinstance(chosen.get("device"), int):
             chosen["device"] = f"cuda:{chosen['device']}"
         super().__init__(*inputs, **chosen)
-        if self._signature.has_inplace:
-            self.inplace = bool(self._signature.value("inplace", args, options))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, xgrad.Tensor):
@@ -52,12 +50,9 @@ class Module(xnn.Module):
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute; programs call this method by its name, with a computed one."""
-        try:
+        if name in vars(self):
             return vars(self)[name]
-        except KeyError:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-            ) from None
+        return as_torch(super().__getattr__(name))  # an attribute that is computed
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         inputs = tuple([as_argument(x) for x in inputs])
@@ -195,12 +190,6 @@ class Module(xnn.Module):
 
     # Changes to all modules, parameters and buffers
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear the gradients of all parameters, or set them to 0 unless `set_to_none`."""
-        for p in self.parameters():
-            if p.grad is not None:
-                p.grad = None if set_to_none else as_torch(xgrad.zeros_like(p.grad.detach()))
-
     def to(self, *target: Any, **options: Any) -> Self:
         """Move floating parameters and buffers to a device or a dtype, as ``Tensor.to`` does."""
         device, dtype = options.pop("device", None), options.pop("dtype", None)
@@ -277,18 +266,6 @@ class Module(xnn.Module):
             return super().load_state_dict(state_dict, strict)
         except ValueError as error:
             raise RuntimeError(str(error)) from error
-
-
-class InPlace(Module):
-    """A layer with the option ``inplace``: whether the result is written to the input."""
-
-    inplace = False
-
-    def forward(self, input: Any) -> Any:
-        """Return the result of the layer."""
-        if not self.inplace:
-            return super().forward(input)
-        return written(input, super().forward)
 
 
 def adopt(module: xnn.Module) -> None:

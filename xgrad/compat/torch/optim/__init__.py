@@ -6,9 +6,11 @@ from typing import Any as _Any
 
 from xgrad.compat.torch.optim import lr_scheduler, swa_utils
 from xgrad.compat.torch.optim.optimizer import (
+    ASGD,
     LBFGS,
     SGD,
     Adadelta,
+    Adafactor,
     Adagrad,
     Adam,
     Adamax,
@@ -18,13 +20,16 @@ from xgrad.compat.torch.optim.optimizer import (
     Optimizer,
     RAdam,
     RMSprop,
+    Rprop,
 )
 from xgrad.compat.torch.unavailable import raise_missing as _raise_missing
 
 __all__ = [
+    "ASGD",
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -34,6 +39,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
     "swa_utils",
 ]

@@ -209,3 +209,30 @@ class Muon(
     " ns_coefficients=(3.4445,-4.775,2.0315) eps=1e-7 ns_steps=5 adjust_lr_fn=None",
 ):
     """`torch.optim.Muon`."""
+
+
+class ASGD(
+    Optimizer,
+    xoptim.ASGD,
+    signature="params lr=1e-2 lambd=1e-4 alpha=0.75 t0=1e6 weight_decay=0 foreach~=None"
+    " maximize=False differentiable!=False capturable~=False",
+):
+    """`torch.optim.ASGD`."""
+
+
+class Rprop(
+    Optimizer,
+    xoptim.Rprop,
+    signature="params lr=1e-2 etas=(0.5,1.2) step_sizes=(1e-6,50) * capturable~=False foreach~=None"
+    " maximize=False differentiable!=False",
+):
+    """`torch.optim.Rprop`."""
+
+
+class Adafactor(
+    Optimizer,
+    xoptim.Adafactor,
+    signature="params lr=1e-2 beta2_decay=-0.8 eps=(None,1e-3) d=1.0 weight_decay=0.0 *"
+    " foreach~=None maximize=False",
+):
+    """`torch.optim.Adafactor`."""
