@@ -22,7 +22,7 @@ from tests.peer_programs import equal_runs, stand_ins
 from tests.peer_programs.import_lines import COMPAT, Rewriter, find_modules_of, rewritten
 from tests.peer_programs.programs import PROGRAMS, Program
 
-STEPS = 4
+STEPS = 7
 
 
 def main() -> None:
@@ -86,6 +86,11 @@ def execute(program: Program, folder: Path, library: str) -> tuple[int, dict[str
     return changed + Rewriter.changed_lines, names
 
 
+def has_state(value: Any) -> bool:
+    """Return whether an object, which is no class, has a state to save and load."""
+    return hasattr(value, "load_state_dict") and not isinstance(value, type)
+
+
 def captured(program: Program, lib: Any, names: dict[str, Any]) -> str:
     """Return "yes" if a captured training step has the bits of the eager one, else why not."""
     xgrad = importlib.import_module("xgrad")
@@ -93,11 +98,10 @@ def captured(program: Program, lib: Any, names: dict[str, Any]) -> str:
         return "no"
     exec(program.step, names)
     step, arguments = names["step"], eval(program.step_arguments, names)
-    with_state = [
-        value
-        for value in names.values()
-        if hasattr(value, "load_state_dict") and hasattr(value, "state_dict")
-    ]
+    with_state = [value for value in names.values() if has_state(value)]
+    for module in [value for value in with_state if isinstance(value, lib.nn.Module)]:
+        parts = [part for m in module.modules() for part in vars(m).values()]  # with optimizers
+        with_state += [p for p in parts if has_state(p) and not isinstance(p, lib.nn.Module)]
     before = [copy.deepcopy(value.state_dict()) for value in with_state]
 
     def losses_of(function: Any) -> list[float]:

@@ -82,7 +82,7 @@ def step(real_cpu, label, noise):
     errG = criterion(netD(fake), label)
     errG.backward()
     optimizerG.step()
-    return errD_real + errD_fake + errG
+    return (errD_real + errD_fake + errG).detach()
 """
 
 REGRESSION = """
@@ -297,7 +297,7 @@ def words(kind: str) -> Program:
         ("--model", kind, "--data", "words", "--emsize", "20", "--nhid", "20", "--bptt", "7"),
         substitutions=(("corpus = data.Corpus(args.data)", WORDS_DATA),),
         step=WORDS,
-        step_arguments="(data, targets, hidden)",
+        step_arguments="(data, targets, repackage_hidden(hidden))",
     )
 
 
@@ -422,7 +422,7 @@ PROGRAMS = (
         "super-resolution",
         "examples",
         "super_resolution/main.py",
-        ("--upscale_factor", "2", "--batchSize", "2"),
+        ("--upscale_factor", "2", "--batchSize", "2", "--nEpochs", "4"),
         substitutions=(
             ("from data import get_training_set, get_test_set\n", ""),
             (
@@ -430,6 +430,7 @@ PROGRAMS = (
                 "[(torch.rand(1, 9, 9), torch.rand(1, 18, 18))] * 4",
             ),
             ("get_test_set(opt.upscale_factor)", "train_set"),
+            ("torch.save(model, model_out_path)", "torch.save(model.state_dict(), model_out_path)"),
         ),
         step=CRITERION,
         step_arguments="(input, target)",

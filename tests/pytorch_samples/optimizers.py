@@ -41,6 +41,7 @@ def run(lib: Any, kind: Any, options: dict[str, Any]) -> list[Any]:
     weight = lib.linspace(-1, 1, 12, dtype=lib.float64).reshape(4, 3)
     parameters = [lib.nn.Parameter(weight), lib.nn.Parameter(lib.ones(3, dtype=lib.float64))]
     x = lib.linspace(0, 1, 20, dtype=lib.float64).reshape(5, 4)
+    lib.set_default_dtype(lib.float64)  # of numbers in the state, such as the rates of ASGD
     optimizer = kind(parameters, **options)
 
     def closure() -> Any:
@@ -51,4 +52,5 @@ def run(lib: Any, kind: Any, options: dict[str, Any]) -> list[Any]:
 
     for _ in range(STEPS):
         optimizer.step(closure)
+    lib.set_default_dtype(lib.float32)
     return [parameter.detach() for parameter in parameters]
