@@ -111,15 +111,7 @@ class Module(xnn.Module):
             for name, module in super().named_modules():
                 yield (f"{prefix}.{name}" if prefix and name else prefix or name), module
             return
-        memo = set() if memo is None else memo
-        if remove_duplicate and self in memo:
-            return
-        memo.add(self)
-        yield prefix, self
-        for name, child in vars(self).items():
-            if isinstance(child, Module):
-                path = f"{prefix}.{name}" if prefix else name
-                yield from child.named_modules(memo, path, remove_duplicate)
+        yield from _nested(self, set() if memo is None else memo, prefix, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
         """Return this module and all nested modules."""
@@ -266,6 +258,20 @@ class Module(xnn.Module):
             return super().load_state_dict(state_dict, strict)
         except ValueError as error:
             raise RuntimeError(str(error)) from error
+
+
+def _nested(
+    module: xnn.Module, memo: set[Any], prefix: str, remove_duplicate: bool
+) -> Iterator[tuple[str, Any]]:
+    """Return a module and all nested modules, which may be ones of xgrad, with their names."""
+    if remove_duplicate and module in memo:
+        return
+    memo.add(module)
+    yield prefix, module
+    for name, child in vars(module).items():
+        if isinstance(child, xnn.Module):
+            path = f"{prefix}.{name}" if prefix else name
+            yield from _nested(child, memo, path, remove_duplicate)
 
 
 def adopt(module: xnn.Module) -> None:
