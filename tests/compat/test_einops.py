@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import pickle
+import sys
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from tests.compat.compared import array, check_call, copy_state
+from xgrad.compat import einops_layers
 from xgrad.compat import torch as compat
 
 einops = pytest.importorskip("einops")
@@ -49,9 +53,7 @@ def test_stacking_packing_and_sums_of_products(torch: Any) -> None:
 
 
 def test_layers(torch: Any) -> None:
-    from einops.layers import torch as theirs
-
-    from xgrad.compat import einops_layers as mine
+    theirs = import_module("einops.layers.torch")
 
     def model(library: Any, layers: Any) -> Any:
         return library.nn.Sequential(
@@ -60,9 +62,23 @@ def test_layers(torch: Any) -> None:
             layers.Reduce("b h c -> b c", "mean"),
         ).double()
 
-    nets = {torch: model(torch, theirs), compat: model(compat, mine)}
+    nets = {torch: model(torch, theirs), compat: model(compat, einops_layers)}
     copy_state(nets[torch], nets[compat])
     assert list(nets[compat].state_dict()) == list(nets[torch].state_dict())
     assert "Rearrange('b (h h1) c -> b h (h1 c)', h1=2)" in repr(nets[compat])
     check_call(torch, lambda library, x: nets[library](x), (array((2, 4, 3)),))
     check_call(torch, lambda library, x: copy.deepcopy(nets[library])(x), (array((2, 4, 3)),))
+
+
+def test_layers_are_pickled_by_name() -> None:
+    layer = pickle.loads(pickle.dumps(einops_layers.Reduce("a b -> a", "sum")))
+    assert layer(compat.ones(2, 3)).tolist() == [3, 3]
+
+
+def test_missing_names_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AttributeError, match="EinMix is not available, only Rearrange, Reduce"):
+        einops_layers.EinMix  # noqa: B018
+    einops_layers._layer.cache_clear()
+    monkeypatch.setitem(sys.modules, "einops.layers", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install einops"):
+        einops_layers.Rearrange  # noqa: B018

@@ -22,7 +22,7 @@ from tests.peer_programs import equal_runs, stand_ins
 from tests.peer_programs.import_lines import COMPAT, Rewriter, find_modules_of, rewritten
 from tests.peer_programs.programs import PROGRAMS, Program
 
-STEPS = 7
+STEPS = 4
 
 
 def main() -> None:

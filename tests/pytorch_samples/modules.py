@@ -43,6 +43,17 @@ def mine(value: Any) -> Any:
 
 def replaced(value: Any) -> Any:
     """Return arguments of a constructor with functions and modules of xgrad."""
+    if isinstance(value, torch.nn.TransformerEncoderLayer):
+        attention = value.self_attn
+        return compat.nn.TransformerEncoderLayer(
+            attention.embed_dim,
+            attention.num_heads,
+            value.linear1.out_features,
+            value.dropout.p,
+            replaced(value.activation),
+            batch_first=attention.batch_first,
+            norm_first=value.norm_first,
+        )
     if isinstance(value, torch.nn.Module):
         return mine(type(value))()
     if callable(value) and getattr(value, "__module__", "").startswith("torch"):

@@ -52,7 +52,7 @@ class Module(xnn.Module):
         """Return an attribute; programs call this method by its name, with a computed one."""
         if name in vars(self):
             return vars(self)[name]
-        return as_torch(super().__getattr__(name))  # an attribute that is computed
+        return as_torch(super().__getattr__(name))  # type: ignore[misc]  # a computed attribute
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         inputs = tuple([as_argument(x) for x in inputs])
