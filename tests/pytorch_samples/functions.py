@@ -92,10 +92,15 @@ def with_library(lib: Any, function: FunctionType) -> FunctionType:
     return made
 
 
+def is_floating(t: torch.Tensor) -> bool:
+    """Return whether a tensor has real or complex floating numbers."""
+    return t.is_floating_point() or t.is_complex()
+
+
 def outcome(op: Any, call: Callable[..., Any], sample: Any) -> Outcome:
     """Compare the results of a call, and their gradients."""
     options = sample.kwargs
-    if op.name == "cov" and options.get("aweights") is not None:
+    if op.name == "cov" and options.get("aweights") is not None and is_floating(sample.input):
         # weights of float32, with which PyTorch computes in float32, and xgrad in the other dtype
         weights = options["aweights"]
         options = options | {"aweights": weights.detach().double()}
@@ -116,9 +121,8 @@ def outcome(op: Any, call: Callable[..., Any], sample: Any) -> Outcome:
     def checked(lib: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         # as PyTorch checks gradients: triangular and Hermitian matrices are made such, for the
         # gradient is determined only there
-        is_floating = any(t.is_floating_point() or t.is_complex() for t in given)
         wrapper = with_library(lib, op.gradcheck_wrapper)
-        return partial(wrapper, function) if is_floating else function
+        return partial(wrapper, function) if any(map(is_floating, given)) else function
 
     found = compare(
         lambda: results(
