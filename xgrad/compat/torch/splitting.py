@@ -87,7 +87,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
     return xgrad.reshape(windows[0] if size else windows[0, :], (size,))
 
 
-def _copying(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _copying(name: str, function: Any) -> Callable[..., Any]:
     """Return a function whose results are copies of the views that another one returns."""
 
     def copy(input: Tensor, *args: Any, **options: Any) -> Any:
