@@ -195,6 +195,11 @@ def test_every_declared_op_is_in_the_table() -> None:
     assert declared - tested - elsewhere == set()
 
 
+def test_names_of_cases_differ() -> None:
+    names = [op.name for op in OP_CASES]
+    assert sorted(names) == sorted(set(names))
+
+
 #: Ops that rules alone call: the tests of second derivatives run their rules.
 OF_RULES = {
     "cofactors",

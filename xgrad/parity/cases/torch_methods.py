@@ -16,9 +16,10 @@ SAME = ints([0, 1, 1], [1, 0, 1])
 def _case(name: str, tolerance: Tolerance, *samples: Sample, **fields: Any) -> OpCase:
     """Return the case of a method, compared with PyTorch's of the same name.
 
-    A sample has the tensor and the arguments of the method.
+    A sample has the tensor and the arguments of the method. A name that begins with "Tensor." tells
+    the method from the function of that name.
     """
-    method = name.split(" ")[0]
+    method = name.removeprefix("Tensor.").split(" ")[0]
 
     def call(*args: Any, **options: Any) -> Any:
         first, *others = args
@@ -48,7 +49,7 @@ CASES: list[OpCase] = [
     ),
     _case("narrow", EXACT, sample((2, 4), dim=1, start=1, length=2), complex=True),
     _case(
-        "unfold",
+        "Tensor.unfold",
         SELECTED,
         sample((5,), dimension=0, size=3, step=1),
         sample((2, 5), dimension=1, size=2, step=2),
@@ -101,6 +102,6 @@ CASES: list[OpCase] = [
     ),
     _case("baddbmm", SUMS, sample((2, 2, 4), (2, 2, 3), (2, 3, 4), alpha=-1.0)),
     _case("frac", ROUNDED, sample(a(9, low=-9, high=9))),
-    _case("add with a factor", ROUNDED, sample((2, 3), (3,), alpha=2.0)),
-    _case("sub with a factor", ROUNDED, sample((2, 3), (3,), alpha=-2.0)),
+    _case("Tensor.add with a factor", ROUNDED, sample((2, 3), (3,), alpha=2.0)),
+    _case("Tensor.sub with a factor", ROUNDED, sample((2, 3), (3,), alpha=-2.0)),
 ]
