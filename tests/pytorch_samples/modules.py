@@ -53,6 +53,7 @@ def replaced(value: Any) -> Any:
             replaced(value.activation),
             batch_first=attention.batch_first,
             norm_first=value.norm_first,
+            bias=value.linear1.bias is not None,
         )
     if isinstance(value, torch.nn.Module):
         return mine(type(value))()
