@@ -142,6 +142,9 @@ def random_replacements(lib: Any) -> list[tuple[Any, str, Any]]:
             np.apply_along_axis(lambda row: random.choice(len(row), p=row / row.sum()), -1, rows)
         )
 
+    def bernoulli_(x: Any, p: float = 0.5, **_: Any) -> Any:
+        return x.copy_(lib.tensor((random.random(tuple(x.shape)) < p).astype(float)))
+
     functions: dict[str, Callable[..., Any]] = {
         "randn": randn,
         "rand": rand,
@@ -152,6 +155,8 @@ def random_replacements(lib: Any) -> list[tuple[Any, str, Any]]:
         "multinomial": multinomial,
     }
     found = [(lib, name, function) for name, function in functions.items()]
+    found.append((lib.nn.functional, "dropout", lambda x, *_, **__: x))  # see `Weights`
+    found.append((lib.Tensor, "bernoulli_", bernoulli_))
     return [*found, (lib.distributions.Categorical, "sample", sample)]
 
 
