@@ -359,3 +359,18 @@ ONES = "xp.ones((3, 2, 4))"
 )
 def test_wrong_arguments_are_refused(call, error):
     check_error(call, error, nn=nn, F=nn.functional)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_shared_heads_matches_pytorch(torch, causal):
+    """Also where a query has one key, so that its gradient is 0 but for rounding."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape) for shape in ((2, 6, 3, 4), (2, 2, 3, 4), (2, 2, 3, 5))]
+    results = []
+    for lib, F in ((xgrad, nn.functional), (torch, torch.nn.functional)):
+        inputs = [lib.asarray(array).requires_grad_() for array in arrays]
+        out = F.scaled_dot_product_attention(*inputs, is_causal=causal, enable_gqa=True)
+        (out * out).sum().backward()
+        results.append([out.detach().numpy(), *[x.grad.numpy() for x in inputs]])
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13)
