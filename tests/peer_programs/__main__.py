@@ -5,7 +5,8 @@ repository that ``programs.REPOSITORIES`` lists, under the repository's name. Ea
 a process with PyTorch and in one with xgrad, in float64, with equal weights, data and random
 numbers; only its import lines are changed, and its data loading where it needs a download. The
 losses of its first backward passes must be equal to 1e-9, and a captured training step must have
-the bits of the eager one. Prints a table, and fails if a program differs.
+the bits of the eager one. Prints a table, and fails if a program differs; a run of all programs
+writes it to ``results.md``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,17 @@ from typing import Any
 
 from tests.peer_programs.programs import PROGRAMS, REPOSITORIES, Program
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 TOLERANCE = 1e-9
+TITLE = """# PyTorch programs of others on xgrad.compat.torch
+
+Written by `make peer-programs`. Each program runs in float64 with PyTorch and with xgrad, with \
+equal weights, data and random numbers, and without dropout. Changed are its import lines, and \
+lines that load data, choose a network or write files. The losses of its first backward passes are \
+compared, relative to losses above 1. A captured training step has the bits of the eager one.
+
+"""
 COLUMNS = ("program", "changed lines", "losses", "largest difference", "captured")
 
 
@@ -34,7 +44,6 @@ def main() -> int:
     parser.add_argument(
         "programs", nargs="*", metavar="PROGRAM", help="names or their beginnings (default: all)"
     )
-    parser.add_argument("--save", type=Path, help="write the table to this Markdown file")
     args = parser.parse_args()
     missing = [name for name in REPOSITORIES if not (args.folder / name).is_dir()]
     if missing:
@@ -59,8 +68,8 @@ def main() -> int:
         failed = failed or not passed
         rows.append(row)
         print(*row, sep=" | ", flush=True)
-    if args.save:
-        args.save.write_text(markdown(rows), encoding="utf-8")
+    if not args.programs:
+        (HERE / "results.md").write_text(TITLE + markdown(rows), encoding="utf-8")
     return int(failed)
 
 
