@@ -175,3 +175,22 @@ def test_value_and_gradients(torch: Any, text: str) -> None:
 def test_refusals(text: str, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         eval(text, {"F": compat.nn.functional, "x": compat.ones(2, 4)})
+
+
+def test_pooling_modules_follow_pytorch_for_integers_and_repeated_indices(torch: Any) -> None:
+    """Overlapping windows repeat indices; PyTorch gives each element the whole gradient."""
+    values = np.random.default_rng(0).permutation(50).reshape(1, 2, 5, 5)
+    results: list[list[Any]] = []
+    for lib in (compat, torch):
+        pool = lib.nn.MaxPool2d(3, 1, return_indices=True)
+        integers, _ = pool(lib.tensor(values))
+        x, indices = pool(lib.tensor(values.astype(np.float64)))
+        x = x.detach().requires_grad_()
+        out = lib.nn.MaxUnpool2d(3, 1)(x, indices)
+        (out * out).sum().backward()
+        results.append([integers.numpy(), out.detach().numpy(), x.grad.numpy()])
+    for got, expected in zip(*results, strict=True):
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+    with pytest.raises(NotImplementedError, match=r"integers beyond 2\*\*53"):
+        compat.nn.functional.max_pool1d(compat.tensor([[2**60, 2**60 + 1]]), 2)

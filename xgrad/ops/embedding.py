@@ -57,7 +57,7 @@ def check_not_sparse(op: str, sparse: bool) -> None:
 
 
 @derivative(lambda g, share: g * share, None)
-def _with_gradient_share(xp: Any, x: Any, share: Any, /) -> Any:
+def with_gradient_share(xp: Any, x: Any, share: Any, /) -> Any:
     """Return a copy of `x` whose gradient is multiplied by a share."""
     return +x
 
@@ -80,7 +80,7 @@ def looked_up_rows(
         return rows
     frequencies = index_add(zeros(count, dtype=int64, device=weight.device), numbers, 1)
     share = 1 / astype(take(frequencies, numbers, axis=0), weight.dtype)
-    return _with_gradient_share(rows, expand_dims(share, axis=1))
+    return with_gradient_share(rows, expand_dims(share, axis=1))
 
 
 @no_grad()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import xgrad
+from xgrad.compat.torch.nn.functional_pooling import max_pool, max_unpool
 from xgrad.compat.torch.signatures import adapted
 from xgrad.compat.torch.tensor import as_torch
 from xgrad.compat.torch.unavailable import raise_missing
@@ -157,6 +158,13 @@ def _in_place(name: str) -> Callable[..., Any]:
     return call
 
 
+FUNCTIONS.update(
+    {
+        f"{name}{n}d": adapt(f"{name}{n}d", SIGNATURES[f"{name}{n}d"], n)
+        for name, adapt in (("max_pool", max_pool), ("max_unpool", max_unpool))
+        for n in (1, 2, 3)
+    }
+)
 FUNCTIONS.update(
     {
         f"{name}_": _in_place(name)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xgrad import nn as xnn
+from xgrad.compat.torch.nn import functional as F
 from xgrad.compat.torch.nn.module import Module
 
 __all__ = [
@@ -32,6 +35,32 @@ _INDICES = "output_size return_indices=False"
 _NORM = "norm_type kernel_size stride=None ceil_mode=False"
 
 
+class MaxPooling(Module):
+    """Maximum pooling by the function of this namespace, which takes integers, too."""
+
+    def forward(self, input: Any) -> Any:
+        """Return the largest elements of windows, with their indices if they are asked for."""
+        pool = F.FUNCTIONS[f"max_pool{self.ndim}d"]
+        return pool(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
+
+class MaxUnpooling(Module):
+    """Unpooling by the function of this namespace, which has PyTorch's gradient."""
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        """Return the elements of `input` at their indices, and zeros elsewhere."""
+        unpool = F.FUNCTIONS[f"max_unpool{self.ndim}d"]
+        return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
 class AvgPool1d(Module, xnn.AvgPool1d, signature=_AVERAGE):
     """`torch.nn.AvgPool1d`."""
 
@@ -44,15 +73,15 @@ class AvgPool3d(Module, xnn.AvgPool3d, signature=f"{_AVERAGE} divisor_override=N
     """`torch.nn.AvgPool3d`."""
 
 
-class MaxPool1d(Module, xnn.MaxPool1d, signature=_MAXIMUM):
+class MaxPool1d(MaxPooling, xnn.MaxPool1d, signature=_MAXIMUM):
     """`torch.nn.MaxPool1d`."""
 
 
-class MaxPool2d(Module, xnn.MaxPool2d, signature=_MAXIMUM):
+class MaxPool2d(MaxPooling, xnn.MaxPool2d, signature=_MAXIMUM):
     """`torch.nn.MaxPool2d`."""
 
 
-class MaxPool3d(Module, xnn.MaxPool3d, signature=_MAXIMUM):
+class MaxPool3d(MaxPooling, xnn.MaxPool3d, signature=_MAXIMUM):
     """`torch.nn.MaxPool3d`."""
 
 
@@ -92,13 +121,13 @@ class LPPool3d(Module, xnn.LPPool3d, signature=_NORM):
     """`torch.nn.LPPool3d`."""
 
 
-class MaxUnpool1d(Module, xnn.MaxUnpool1d, signature="kernel_size stride=None padding=0"):
+class MaxUnpool1d(MaxUnpooling, xnn.MaxUnpool1d, signature="kernel_size stride=None padding=0"):
     """`torch.nn.MaxUnpool1d`."""
 
 
-class MaxUnpool2d(Module, xnn.MaxUnpool2d, signature="kernel_size stride=None padding=0"):
+class MaxUnpool2d(MaxUnpooling, xnn.MaxUnpool2d, signature="kernel_size stride=None padding=0"):
     """`torch.nn.MaxUnpool2d`."""
 
 
-class MaxUnpool3d(Module, xnn.MaxUnpool3d, signature="kernel_size stride=None padding=0"):
+class MaxUnpool3d(MaxUnpooling, xnn.MaxUnpool3d, signature="kernel_size stride=None padding=0"):
     """`torch.nn.MaxUnpool3d`."""
