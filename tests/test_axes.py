@@ -146,7 +146,7 @@ METHODS = [
             ("any(5)", "any"),
             ("cumsum(5)", "cumulative_sum"),
             ("diff(1, 5)", "diff"),
-            ("index_select(5, i)", "take"),
+            ("index_select(5, i[0])", "take"),
             ("softmax(5)", "softmax"),
             ("roll(1, 5)", "roll"),
             ("logsumexp(5)", "logsumexp"),

@@ -239,7 +239,7 @@ def test_operators_of_array_types_are_defined_by_one_table() -> None:
         for path, source in SOURCES.items()
         if all(f'"{name}"' in source for name in names)
     ]
-    # of Python's numbers: their signs; of tensors: their ops
-    assert sorted(tables) == ["methods.py", "numbers.py", "wrapping.py"]
+    # of Python's numbers: their signs; of tensors: their ops, and PyTorch's in `compat.torch`
+    assert sorted(tables) == ["methods.py", "methods.py", "numbers.py", "wrapping.py"]
     lists = [path.name for path, source in SOURCES.items() if "truediv floordiv" in source]
     assert lists == ["numbers.py"]

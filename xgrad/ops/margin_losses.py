@@ -344,8 +344,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
         raise TypeError(f"{op}: expected a target of integers, got {target.dtype}")
     count, target = input.shape[-1], astype(target, int64)
     checked = target.size and not target.device.backend.asynchronous
-    if checked and not run_array_code(target.device, is_below, target._data, count):
-        raise IndexError(f"{op}: expected classes below {count} in target")
+    if checked:
+        with target.device.active():
+            fits = run_array_code(target.device, is_below, target._data, count)
+        if not fits:
+            raise IndexError(f"{op}: expected classes below {count} in target")
     applies = cumulative_sum(astype(target < 0, int64), axis=-1) == 0
     classes = where(applies, target, 0)
     numbers = arange(count, dtype=int64, device=input.device)

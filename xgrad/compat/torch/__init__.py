@@ -46,6 +46,9 @@ from xgrad.core.dtypes import (
     uint64,
 )
 
+# imported after the submodule of the same name, which it replaces
+from xgrad.compat.torch.creation import tensor as tensor  # isort: skip
+
 __all__ = [
     "Size",
     "Tensor",
@@ -101,7 +104,6 @@ FUNCTIONS |= {
         " trunc_ xlogy_ zero_"
     ).split()
 }
-globals().update(FUNCTIONS)
 __all__ += sorted(FUNCTIONS)
 
 __version__ = "2.13.0+xgrad." + _xgrad_version
@@ -139,6 +141,8 @@ def typename(obj: _Any) -> str:
 
 
 def __getattr__(name: str) -> _Any:
+    if name in FUNCTIONS:
+        return globals().setdefault(name, FUNCTIONS[name])
     if name in _FROM_MODULES:
         return getattr(_import_module(f"{__name__}.{_FROM_MODULES[name]}"), name)
     if name in _MODULES:

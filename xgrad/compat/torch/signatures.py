@@ -97,6 +97,15 @@ class Signature:
         return {target: values[name] for name, target in self.targets.items() if name in values}
 
 
+#: The signatures of constructors, by class.
+SIGNATURES: dict[type, Signature] = {}
+
+
+def signature_of(kind: type) -> Signature | None:
+    """Return the signature of the constructor of a class; None if that is the program's own."""
+    return next((SIGNATURES[base] for base in kind.__mro__ if base in SIGNATURES), None)
+
+
 def reduction_of(values: dict[str, Any]) -> str:
     """Return the reduction that the deprecated options ``size_average`` and ``reduce`` choose."""
     average, reduce = values["size_average"], values["reduce"]

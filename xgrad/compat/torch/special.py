@@ -9,6 +9,7 @@ from xgrad import special as xspecial
 from xgrad.compat.torch import elementwise, reductions
 from xgrad.compat.torch.elementwise import binary, unary
 from xgrad.compat.torch.tensor import torch_function
+from xgrad.compat.torch.unavailable import raise_missing
 from xgrad.core.tensor import Tensor
 
 _UNARY = {
@@ -70,5 +71,10 @@ FUNCTIONS: dict[str, Any] = {
     "round": elementwise.round,
     "softmax": softmax,
 }
-globals().update(FUNCTIONS)
 __all__ = sorted(FUNCTIONS)
+
+
+def __getattr__(name: str) -> Any:
+    if name in FUNCTIONS:
+        return globals().setdefault(name, FUNCTIONS[name])
+    raise_missing("torch.special", name)

@@ -337,9 +337,10 @@ FUNCTIONS.update(
         )
     }
 )
-globals().update(FUNCTIONS)
 __all__ = sorted(FUNCTIONS)
 
 
 def __getattr__(name: str) -> Any:
+    if name in FUNCTIONS:
+        return globals().setdefault(name, FUNCTIONS[name])
     raise_missing("torch.nn.functional", name)

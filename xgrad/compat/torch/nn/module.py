@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import xgrad
 from xgrad import nn as xnn
 from xgrad.compat.torch.conversions import is_dtype
-from xgrad.compat.torch.signatures import Signature
+from xgrad.compat.torch.signatures import SIGNATURES, Signature, signature_of
 from xgrad.compat.torch.tensor import as_argument, as_torch
 from xgrad.nn.parameter import Parameter
 
@@ -24,19 +24,23 @@ ADAPTED: dict[type, type] = {}
 class Module(xnn.Module):
     """The base class of layers and models, with PyTorch's methods: see `xgrad.nn.Module`."""
 
-    _signature: ClassVar[Signature | None] = None
-
     def __init_subclass__(cls, signature: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if signature is not None:
-            cls._signature = Signature(f"torch.nn.{cls.__name__}", signature)
+            SIGNATURES[cls] = Signature(f"torch.nn.{cls.__name__}", signature)
             ADAPTED[cls.__mro__[cls.__mro__.index(Module) + 1]] = cls
 
+    @property
+    def _signature(self) -> Signature | None:
+        """The signature of the constructor, None for a class of a program."""
+        return signature_of(type(self))
+
     def __init__(self, *args: Any, **options: Any) -> None:
-        if self._signature is None:
+        signature = self._signature
+        if signature is None:
             super().__init__(*args, **options)
             return
-        inputs, chosen = self._signature.bind(args, options)
+        inputs, chosen = signature.bind(args, options)
         if isinstance(chosen.get("device"), int):
             chosen["device"] = f"cuda:{chosen['device']}"
         super().__init__(*inputs, **chosen)

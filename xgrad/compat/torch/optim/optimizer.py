@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import xgrad
 from xgrad import optim as xoptim
-from xgrad.compat.torch.signatures import Signature
+from xgrad.compat.torch.signatures import SIGNATURES, Signature, signature_of
 from xgrad.compat.torch.tensor import as_torch
 
 _IMPLEMENTATION = "foreach~=None maximize=False capturable~=False differentiable!=False fused~=None"
@@ -26,20 +26,24 @@ class Optimizer(xoptim.Optimizer):
     `update`, as in xgrad.
     """
 
-    _signature: ClassVar[Signature | None] = None
-
     def __init_subclass__(cls, signature: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if signature is not None:
-            cls._signature = Signature(f"torch.optim.{cls.__name__}", signature)
+            SIGNATURES[cls] = Signature(f"torch.optim.{cls.__name__}", signature)
+
+    @property
+    def _signature(self) -> Signature | None:
+        """The signature of the constructor, None for a class of a program."""
+        return signature_of(type(self))
 
     def __init__(self, params: Any, *args: Any, **options: Any) -> None:
         self._own_state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         params = _without_names(params)
-        if self._signature is None:
+        signature = self._signature
+        if signature is None:
             super().__init__(params, *args, **options)
             return
-        _, chosen = self._signature.bind((params, *args), options)
+        _, chosen = signature.bind((params, *args), options)
         chosen = {name: _number(value) for name, value in chosen.items()}
         super().__init__(params, **chosen)
 
