@@ -396,26 +396,26 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
         or not x._out_of_place_updates
         or (device.level > 0 and x._is_differentiated)
     )
-    if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
-        replace(x, new._data, new._placement)
-    else:
-        x._data, x._placement, x._edge = new._data, new._placement, new._edge
-        if (
-            edge is not None
-            and edge.hooks
-            and new._edge is not None
-            and RetainedGradient in edge.hooks
-        ):
-            # retained for the new value from now on
-            new._edge.hooks = {RetainedGradient: edge.hooks[RetainedGradient]}
-            del edge.hooks[RetainedGradient]
-    if new._placement.device.backend.lazy:
-        new._placement.device.backend.wrote(new._data)
     try:
+        if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
+            replace(x, new._data, new._placement)
+        else:
+            _take_over(x, new, edge)
+        if new._placement.device.backend.lazy:
+            new._placement.device.backend.wrote(new._data)
         refresh_views(x, hidden)
     except BaseException:
         refresh_views(x, hidden)  # even if a signal handler raised: views follow their base
         raise
+
+
+def _take_over(x: Tensor, new: Tensor, edge: Any) -> None:
+    """Give a tensor the array and the graph of another one, and keep its retained gradient."""
+    x._data, x._placement, x._edge = new._data, new._placement, new._edge
+    if edge is not None and edge.hooks and new._edge is not None and RetainedGradient in edge.hooks:
+        # retained for the new value from now on
+        new._edge.hooks = {RetainedGradient: edge.hooks[RetainedGradient]}
+        del edge.hooks[RetainedGradient]
 
 
 def replace(x: Tensor, raw: Any, placement: Any) -> None:
