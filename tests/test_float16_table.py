@@ -64,10 +64,6 @@ PYTORCH_IS_OFF = {
     "special.rel_entr": ((1,), "the parity case is a composition, and each op rounds"),
     "special.pseudo_huber": ((1,), "the parity case is a composition, and each op rounds"),
     "special.exprel": ((1,), "the parity case is a composition, and each op rounds"),
-    "scaled_dot_product_attention of shared heads": (
-        (1,),
-        "gradients of several heads are added in float16",
-    ),
     "logcumsumexp": ((500,), "its gradient cancels"),
     "corrcoef": ((1, 500), "each op rounds, and squares overflow"),
     "addcdiv": ((500,), "its gradient is rounded before the sum"),
