@@ -100,7 +100,7 @@ def check_error(call: str, expected: str, **names: Any) -> None:
 
 
 def override(options: Sequence[Any], *others: Any) -> list[Any]:
-    """Return the arguments of a command with other options, in place of those of the same name."""
+    """Return the arguments of a command with some options replaced by name."""
     kept: list[Any] = []
     dropped = False
     for argument in options:

@@ -328,7 +328,7 @@ def test_gradient_of_one_element_in_any_shape_equals_backward(device: str) -> No
 def test_argnums_and_aux_of_transforms_follow_jax(
     transform: Any, argnums: Any, device: str
 ) -> None:
-    """A sequence gives a tuple in its order; the derivatives are those of single arguments."""
+    """A sequence gives a tuple in its order; the derivatives equal the ones by single arguments."""
     args = [on(device, uniform(2, seed=i)) for i in range(3)]
 
     def f(x: Tensor, y: Tensor, z: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What makes two runs of a program comparable: weights, random numbers, order of the data.
+"""Equal weights, random numbers and order of the data for two runs of a program.
 
 The functions of a library are replaced for the life of the process, which runs one program.
 """

@@ -19,7 +19,7 @@ LESS_ACCURATE = 1e-6
 
 
 class Outcome(NamedTuple):
-    """What became of a sample: one of `KINDS`, and why, where it does not agree."""
+    """The outcome of a sample: one of `KINDS`, with a reason unless it agrees."""
 
     kind: str
     reason: str = ""

@@ -117,7 +117,7 @@ def save_image(
     path : str or os.PathLike
         The file, which is written completely or not at all.
     format : str, optional
-        The format by its name in Pillow, such as "PNG"; by default that of the file's suffix.
+        The format by its name in Pillow, such as "PNG"; by default the format of the file's suffix.
     **options
         The options of `make_grid`.
 

@@ -86,7 +86,7 @@ class MaxUnpool1d(_MaxUnpooling):
     ValueError
         If an argument is invalid; in the call, if the shapes do not fit.
     TypeError, IndexError
-        In the call, if the indices are not those of elements of the result.
+        In the call, if an index is not the index of an element of the result.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class MaxUnpool2d(_MaxUnpooling):
     ValueError
         If an argument is invalid; in the call, if the shapes do not fit.
     TypeError, IndexError
-        In the call, if the indices are not those of elements of the result.
+        In the call, if an index is not the index of an element of the result.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class MaxUnpool3d(_MaxUnpooling):
     ValueError
         If an argument is invalid; in the call, if the shapes do not fit.
     TypeError, IndexError
-        In the call, if the indices are not those of elements of the result.
+        In the call, if an index is not the index of an element of the result.
 
     Examples
     --------

@@ -328,7 +328,7 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "names": lambda self: (None,) * self.ndim,
 }
 
-#: Functions that are no methods in PyTorch.
+#: Functions without a method in PyTorch.
 _NO_METHODS = set(
     "atleast_1d atleast_2d atleast_3d broadcast_tensors cat chain_matmul column_stack"
     " concat concatenate dstack einsum hstack meshgrid numel_ row_stack rsub scalar_tensor stack"

@@ -79,7 +79,7 @@ class _Rows(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, *args: Any, **more: Any) -> Self:
-        """Return a layer with the given rows; further arguments are those of the constructor."""
+        """Return a layer with the given rows; the constructor gets further arguments."""
         rows, columns = embeddings.shape
         given = {"_weight": embeddings, "_freeze": freeze, "dtype": embeddings.dtype}
         return cls(rows, columns, *args, **given, **more)
