@@ -15,7 +15,7 @@ RUN apt-get update \
  && python3 -m venv /opt/xgrad
 ENV PATH=/opt/xgrad/bin:$PATH
 
-COPY pyproject.toml README.md LICENSE /source/
+COPY pyproject.toml setup.py README.md LICENSE /source/
 COPY xgrad /source/xgrad
 COPY backends /source/backends
 RUN pip install --no-cache-dir '/source[cuda13,cli,special]'

@@ -22,6 +22,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**",
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "backends/README.md",
