@@ -36,12 +36,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "graph_directive",
+    "mathml",
     "reference",
     "replacements_directive",
 ]
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["attrs_block", "colon_fence"]
+myst_enable_extensions = ["attrs_block", "colon_fence", "dollarmath"]
 
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
@@ -57,7 +58,8 @@ napoleon_use_ivar = True
 html_theme = "furo"
 html_title = f"xgrad {version}"
 html_static_path = ["static"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "math.css"]
+html_math_renderer = "mathml"
 html_extra_path = ["static/index.html"]
 html_copy_source = html_show_sphinx = False
 pygments_style, pygments_dark_style = "default", "monokai"

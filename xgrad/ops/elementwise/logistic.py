@@ -26,7 +26,7 @@ def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
     broadcasts=True,
 )
 def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return log(exp(x1) + exp(x2)) without overflow.
+    r"""Return log(exp(x1) + exp(x2)) without overflow.
 
     Parameters
     ----------
@@ -48,6 +48,11 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \log(e^{x_1} + e^{x_2})
+
+    - Gradient for `x1`: :math:`\bar y\, \sigma(x_1 - x_2)`
+    - Gradient for `x2`: :math:`\bar y\, \sigma(x_2 - x_1)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``logaddexp``.
@@ -74,7 +79,7 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     broadcasts=True,
 )
 def sigmoid(xp: Any, x: Any, /) -> Any:
-    """Return ``1 / (1 + exp(-x))`` without overflow; it is between 0 and 1 for real numbers.
+    r"""Return ``1 / (1 + exp(-x))`` without overflow; it is between 0 and 1 for real numbers.
 
     Parameters
     ----------
@@ -88,6 +93,10 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sigma(x) = \frac{1}{1 + e^{-x}}
+
+    - Gradient for `x`: :math:`\bar y\, y\,(1 - y)`
+
     Differentiable to any order.
 
     Examples
@@ -112,7 +121,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     autocast="wide",
 )
 def softplus(xp: Any, x: Any, /) -> Any:
-    """Return ``log(1 + exp(x))`` without overflow; it is positive.
+    r"""Return ``log(1 + exp(x))`` without overflow; it is positive.
 
     Parameters
     ----------
@@ -131,6 +140,10 @@ def softplus(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \log(1 + e^x)
+
+    - Gradient for `x`: :math:`\bar y\,(1 - e^{-y}) = \bar y\, \sigma(x)`
+
     Differentiable to any order.
 
     Examples

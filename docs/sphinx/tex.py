@@ -1,0 +1,33 @@
+"""Conversion of formulas from TeX to MathML."""
+
+from __future__ import annotations
+
+import re
+
+from latex2mathml.converter import convert
+
+
+def mathml(formula: str, display: str = "inline") -> str:
+    """Return a formula in TeX as MathML; `display` is "inline" or "block".
+
+    Raises
+    ------
+    ValueError
+        If the formula has an error, or a command or an environment that the converter does not
+        know.
+    """
+    # What a backslash becomes in a string that is not raw.
+    if control := re.findall(r"[\x00-\x08\x0b-\x1f]", formula):
+        raise ValueError(f"control characters {control}: expected a raw string")
+    braces = re.sub(r"\\[{}]", "", formula)
+    if missing := braces.count("{") - braces.count("}"):
+        raise ValueError(f"{abs(missing)} braces too {'few' if missing < 0 else 'many'}: {{")
+    try:
+        markup: str = convert(formula, display=display)
+    except Exception as error:  # errors of the converter have no common class
+        raise ValueError(f"{type(error).__name__} {error}".strip()) from error
+    # The converter writes what it does not know as it stands.
+    if unknown := re.findall(r"\\\w+", markup) + re.findall("&(?!#)", markup):
+        raise ValueError(f"{', '.join(unknown)}: unknown command or environment")
+    # Names of functions are identifiers, which have no space before a parenthesis.
+    return re.sub(r"<mo>(\w{2,})</mo>", r"<mi>\1</mi>", markup)

@@ -1,0 +1,126 @@
+"""Formulas in docstrings and pages: each op with its function and its gradients, in TeX."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xgrad.ops
+from xgrad.core.function import Function
+
+ROOT = Path(__file__).parents[1]
+
+#: The public functions that document private ops, where these differ in more than an underscore.
+DOCUMENTED_BY = {
+    "_attention": "scaled_dot_product_attention",
+    "_bce": "binary_cross_entropy",
+    "_gelu_tanh": "gelu",
+    "_huber": "huber_loss",
+    "_mse": "mse_loss",
+    "_normalize": "layer_norm",
+    "_normalize_batch": "batch_norm",
+}
+
+BLOCK = re.compile(r"^( *)\.\. math::(.*(?:\n(?:\1 +.*)?)*)", re.MULTILINE)
+ROLE = re.compile(r":math:`([^`]+)`")
+GRADIENT = re.compile(r"^ *- Gradient for `(\w+)`:\s+:math:`", re.MULTILINE)
+
+
+def declared_ops() -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name of each op that has derivative rules, the op, and what documents it."""
+    seen: set[int] = set()
+    for found in pkgutil.walk_packages(xgrad.ops.__path__, "xgrad.ops."):
+        module = importlib.import_module(found.name)
+        for name, value in vars(module).items():
+            function = getattr(value, "function", None)
+            if (
+                isinstance(function, Function)
+                and any(function.rules)
+                and value.__module__ == found.name
+                and id(value) not in seen
+            ):
+                seen.add(id(value))
+                public = DOCUMENTED_BY.get(name, name.lstrip("_"))
+                place = f"{found.name.removeprefix('xgrad.')}.{name}"
+                yield place, value, getattr(module, public, value)
+
+
+def without_gradients(op: Any, documented: Any) -> str:
+    """Return what the docstring of an op lacks."""
+    text = inspect.getdoc(documented) or ""
+    if not BLOCK.search(text):
+        return "the function"
+    given = GRADIENT.findall(text)
+    function = op.function
+    if op is documented and not function.joint_backward:
+        expected = [n for n, rule in zip(function.inputs, function.rules, strict=True) if rule]
+    else:
+        # The public function may have other inputs than the op.
+        expected = [n for n in given if n in inspect.signature(documented).parameters] or ["one"]
+    return "" if given == expected else f"gradients for {expected}, not {given}"
+
+
+#: Ops whose formulas are not written yet.
+MISSING = set((ROOT / "tests/formulas_missing.txt").read_text(encoding="utf-8").split())
+OPS = [row for row in declared_ops() if row[0] not in MISSING]
+
+
+@pytest.mark.parametrize(("op", "documented"), [row[1:] for row in OPS], ids=[r[0] for r in OPS])
+def test_docstring_of_op_has_its_function_and_gradients(op: Any, documented: Any) -> None:
+    assert without_gradients(op, documented) == ""
+
+
+def formulas() -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of each formula in docstrings and pages."""
+    for path in sorted([*ROOT.glob("xgrad/**/*.py"), *ROOT.glob("backends/**/*.py")]):
+        source = path.read_text(encoding="utf-8")
+        if "math:" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+                text = ast.get_docstring(node) or ""
+                place = f"{path.relative_to(ROOT)}: {getattr(node, 'name', '')}"
+                for formula in [block[1] for block in BLOCK.findall(text)] + ROLE.findall(text):
+                    yield place, formula.strip()
+    for path in sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]):
+        text = re.sub(r"^(```+)(?!\{math).*?^\1", "", path.read_text("utf-8"), flags=re.M | re.S)
+        blocks = re.findall(r"\$\$(.+?)\$\$|^```\{math\}\n(.*?)^```", text, re.M | re.S)
+        inline = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.+?\$\$|`[^`]*`", "", text, flags=re.S))
+        for formula in ["".join(block) for block in blocks] + inline:
+            yield str(path.relative_to(ROOT)), formula.strip()
+
+
+@pytest.fixture
+def mathml(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+    """The conversion of formulas of the site."""
+    pytest.importorskip("latex2mathml", reason="pip install latex2mathml")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "sphinx"))
+    yield importlib.import_module("tex").mathml
+    sys.modules.pop("tex")
+
+
+def test_formulas_of_docstrings_and_pages_are_valid(mathml: Callable[[str], str]) -> None:
+    errors = []
+    for place, formula in formulas():
+        try:
+            mathml(formula)
+        except ValueError as error:
+            errors.append(f"{place}: {formula}: {error}")
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\frac{1}{x", r"\nosuch(x)", "\bar y", r"\begin{aligned} a &= b \end{aligned}"]
+)
+def test_invalid_formula_is_an_error(formula: str, mathml: Callable[[str], str]) -> None:
+    with pytest.raises(ValueError, match=r"brace|unknown|control"):
+        mathml(formula)
