@@ -6,6 +6,11 @@ import re
 
 from latex2mathml.converter import convert
 
+NAME_AFTER_FACTOR = re.compile(
+    r"(</(?:mi|mn|mover|mrow|msub|msubsup|msup|mfrac|msqrt)>|&#x00029;</mo>)"
+    r"((?:<msub>|<msup>|<msubsup>)?)<mi>([A-Za-z]{2,})</mi>"
+)
+
 
 def mathml(formula: str, display: str = "inline") -> str:
     """Return a formula in TeX as MathML; `display` is "inline" or "block".
@@ -29,5 +34,6 @@ def mathml(formula: str, display: str = "inline") -> str:
     # The converter writes what it does not know as it stands.
     if unknown := re.findall(r"\\\w+", markup) + re.findall("&(?!#)", markup):
         raise ValueError(f"{', '.join(unknown)}: unknown command or environment")
-    # Names of functions are identifiers, which have no space before a parenthesis.
-    return re.sub(r"<mo>(\w{2,})</mo>", r"<mi>\1</mi>", markup)
+    # Names of functions have the space of TeX: none before a parenthesis, a thin one after a factor.
+    markup = re.sub(r"<mo>(\w{2,})</mo>", r"<mi>\1</mi>", markup)
+    return NAME_AFTER_FACTOR.sub(r'\1\2<mo lspace="0.167em" rspace="0em">\3</mo>', markup)

@@ -30,7 +30,7 @@ def _xlog_by_y(g: Any, xp: Any, x: Any, y: Any, pole: int) -> Any:
     lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, 0),
 )
 def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return ``x * log(y)``, which is 0 where `x` is 0, for any `y` but NaN.
+    r"""Return ``x * log(y)``, which is 0 where `x` is 0, for any `y` but NaN.
 
     Parameters
     ----------
@@ -52,6 +52,11 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = x \ln(y)
+
+    - Gradient for `x`: :math:`\bar z \ln(y)`
+    - Gradient for `y`: :math:`\bar z\, x / y`
+
     Differentiable to any order; where `x` is 0 and `y` is not positive, both derivatives are 0.
     Like ``scipy.special.xlogy``.
 
@@ -69,7 +74,7 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, -1),
 )
 def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return ``x * log(1 + y)``, which is 0 where `x` is 0, for any `y` but NaN.
+    r"""Return ``x * log(1 + y)``, which is 0 where `x` is 0, for any `y` but NaN.
 
     The result is exact for small `y`.
 
@@ -93,6 +98,11 @@ def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = x \ln(1 + y)
+
+    - Gradient for `x`: :math:`\bar z \ln(1 + y)`
+    - Gradient for `y`: :math:`\bar z\, \frac{x}{1 + y}`
+
     Differentiable to any order; where `x` is 0 and `y` is not above -1, both derivatives are 0.
     Like ``scipy.special.xlog1py``.
 
@@ -107,7 +117,7 @@ def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * (xp.log(x) + 1))
 def entr(xp: Any, x: Any, /) -> Any:
-    """Return ``-x * log(x)``, which is 0 at 0 and minus infinity below.
+    r"""Return ``-x * log(x)``, which is 0 at 0 and minus infinity below.
 
     Parameters
     ----------
@@ -126,6 +136,10 @@ def entr(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = -x \ln(x)
+
+    - Gradient for `x`: :math:`-\bar y\, (\ln(x) + 1)`
+
     Differentiable to any order; the derivative at 0 is infinite, and below it is NaN. Like
     ``scipy.special.entr``.
 
@@ -178,7 +192,7 @@ def _rel_entr_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 1), _rel_entr_y)
 def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return ``x * log(x / y)``, the terms of the relative entropy of one distribution to another.
+    r"""Return ``x * log(x / y)``, the terms of the relative entropy of one distribution to another.
 
     The result is 0 where `x` is 0 and `y` is not negative. Elsewhere, it is infinite unless `x` and
     `y` are positive.
@@ -203,6 +217,11 @@ def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = x \ln\left(\frac{x}{y}\right)
+
+    - Gradient for `x`: :math:`\bar z \left(\ln\left(\frac{x}{y}\right) + 1\right)`
+    - Gradient for `y`: :math:`-\bar z\, x / y`
+
     Differentiable to any order. Where `x` is 0 and `y` is positive, the derivative is minus
     infinity in `x` and 0 in `y`; where the result is infinite, both are NaN. Like
     ``scipy.special.rel_entr``.
@@ -226,7 +245,7 @@ def _kl_div_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 0), _kl_div_y)
 def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return ``x * log(x / y) - x + y``, the terms of the Kullback-Leibler divergence.
+    r"""Return ``x * log(x / y) - x + y``, the terms of the Kullback-Leibler divergence.
 
     No term is negative. The result is `y` where `x` is 0 and `y` is not negative. Elsewhere, it is
     infinite unless `x` and `y` are positive. PyTorch's ``kl_div`` is another function.
@@ -251,6 +270,11 @@ def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = x \ln\left(\frac{x}{y}\right) - x + y
+
+    - Gradient for `x`: :math:`\bar z \ln\left(\frac{x}{y}\right)`
+    - Gradient for `y`: :math:`\bar z\, \frac{y - x}{y}`
+
     Differentiable to any order. Where `x` is 0 and `y` is positive, the derivative is minus
     infinity in `x` and 1 in `y`; where the result is infinite, both are NaN. Like
     ``scipy.special.kl_div``.
@@ -268,7 +292,7 @@ def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g / (1 + xp.exp(x)))
 def log_expit(xp: Any, x: Any, /) -> Any:
-    """Return the logarithm of `expit`, without overflow or loss of small probabilities.
+    r"""Return the logarithm of `expit`, without overflow or loss of small probabilities.
 
     Parameters
     ----------
@@ -287,6 +311,10 @@ def log_expit(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln(\sigma(x)) = -\ln(1 + e^{-x})
+
+    - Gradient for `x`: :math:`\frac{\bar y}{1 + e^x}`
+
     Differentiable to any order. Like ``scipy.special.log_expit``.
 
     Examples

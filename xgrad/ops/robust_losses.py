@@ -21,7 +21,7 @@ def _huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
 
 @kernel(_huber_delta, _huber_residual)
 def huber(xp: Any, delta: Any, r: Any, /) -> Any:
-    """Return Huber's loss of residuals `r`: half the square up to `delta`, and linear beyond.
+    r"""Return Huber's loss of residuals `r`: half the square up to `delta`, and linear beyond.
 
     Where `delta` is negative, the loss is infinite.
 
@@ -45,6 +45,16 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
 
     Notes
     -----
+    .. math::
+
+        y = \begin{cases}
+            r^2 / 2 & \text{if } |r| \le \delta \\
+            \delta\, (|r| - \delta / 2) & \text{otherwise}
+        \end{cases}
+
+    - Gradient for `delta`: :math:`\bar y\, \max(|r| - \delta, 0)`
+    - Gradient for `r`: :math:`\bar y\, \max(\min(r, \delta), -\delta)`
+
     Differentiable to any order, but at ``abs(r) == delta`` the second derivative is half its value
     in the quadratic part. Like ``scipy.special.huber``.
 
@@ -80,7 +90,7 @@ def _pseudo_huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
 
 @kernel(_pseudo_huber_delta, _pseudo_huber_residual)
 def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
-    """Return delta**2 * (sqrt(1 + (r / delta)**2) - 1), a smooth form of Huber's loss.
+    r"""Return delta**2 * (sqrt(1 + (r / delta)**2) - 1), a smooth form of Huber's loss.
 
     It is linear for residuals `r` beyond `delta`.
 
@@ -106,6 +116,12 @@ def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \delta^2 \left(\sqrt{1 + (r / \delta)^2} - 1\right)
+
+    - Gradient for `delta`: :math:`\bar y\, (s - \delta)^2 / s`, with
+      :math:`s = \sqrt{\delta^2 + r^2}`
+    - Gradient for `r`: :math:`\bar y\, \delta r / s`
+
     Differentiable to any order. Like ``scipy.special.pseudo_huber``.
 
     Examples

@@ -51,7 +51,7 @@ def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
 
 @elementwise(lambda g: g, lambda g: g, of_bools="logical_or")
 def add(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Add element by element; for two boolean inputs, logical OR, as in NumPy and PyTorch.
+    r"""Add element by element; for two boolean inputs, logical OR, as in NumPy and PyTorch.
 
     Parameters
     ----------
@@ -73,6 +73,11 @@ def add(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1 + x_2
+
+    - Gradient for `x1`: :math:`\bar y`
+    - Gradient for `x2`: :math:`\bar y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``add``.
@@ -88,7 +93,7 @@ def add(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g: g, lambda g: -g)
 def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Subtract `x2` from `x1`.
+    r"""Subtract `x2` from `x1`.
 
     Parameters
     ----------
@@ -110,6 +115,11 @@ def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1 - x_2
+
+    - Gradient for `x1`: :math:`\bar y`
+    - Gradient for `x2`: :math:`-\bar y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``subtract``.
@@ -125,7 +135,7 @@ def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g, x2: g * x2, lambda g, x1: g * x1, of_bools="logical_and")
 def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Multiply element by element; for two boolean inputs, logical AND, as in NumPy and PyTorch.
+    r"""Multiply element by element; for two boolean inputs, logical AND, as in NumPy and PyTorch.
 
     Parameters
     ----------
@@ -147,6 +157,11 @@ def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1 x_2
+
+    - Gradient for `x1`: :math:`\bar y\, x_2`
+    - Gradient for `x2`: :math:`\bar y\, x_1`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``multiply``.
@@ -162,7 +177,7 @@ def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g, x2: g / x2, lambda g, x2, out: -(g * out) / x2, lowest=FLOATING)
 def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Divide `x1` by `x2`.
+    r"""Divide `x1` by `x2`.
 
     Parameters
     ----------
@@ -184,6 +199,11 @@ def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{x_1}{x_2}
+
+    - Gradient for `x1`: :math:`\bar y / x_2`
+    - Gradient for `x2`: :math:`-\bar y\, y / x_2`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``divide``.
@@ -199,7 +219,7 @@ def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g: -g, instead_for_bools="write ~x, or cast first")
 def negative(xp: Any, x: Any, /) -> Any:
-    """Negate each element.
+    r"""Negate each element.
 
     Parameters
     ----------
@@ -218,6 +238,10 @@ def negative(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = -x
+
+    - Gradient for `x`: :math:`-\bar y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``negative``.
@@ -233,7 +257,7 @@ def negative(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g: g)
 def positive(xp: Any, x: Any, /) -> Any:
-    """Return the elements unchanged.
+    r"""Return the elements unchanged.
 
     Parameters
     ----------
@@ -247,6 +271,10 @@ def positive(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x
+
+    - Gradient for `x`: :math:`\bar y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``positive``.
@@ -262,7 +290,7 @@ def positive(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g * xp.sign(x), holomorphic=False)
 def abs(xp: Any, x: Any, /) -> Any:
-    """Return the absolute value; the derivative at 0 is 0.
+    r"""Return the absolute value; the derivative at 0 is 0.
 
     Parameters
     ----------
@@ -276,6 +304,11 @@ def abs(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = |x|
+
+    - Gradient for `x`: :math:`\bar y\, \operatorname{sign}(x)`, for complex numbers
+      :math:`\bar y\, x / |x|`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``abs``.
@@ -291,7 +324,7 @@ def abs(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g * (2 * x))
 def square(xp: Any, x: Any, /) -> Any:
-    """Return the square.
+    r"""Return the square.
 
     Parameters
     ----------
@@ -305,6 +338,10 @@ def square(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x^2
+
+    - Gradient for `x`: :math:`2\, \bar y\, x`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``square``.
@@ -320,7 +357,7 @@ def square(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, out: -g * out * out, lowest=FLOATING, autocast="wide")
 def reciprocal(xp: Any, x: Any, /) -> Any:
-    """Return the reciprocal, ``1 / x``.
+    r"""Return the reciprocal, ``1 / x``.
 
     Parameters
     ----------
@@ -334,6 +371,10 @@ def reciprocal(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{1}{x}
+
+    - Gradient for `x`: :math:`-\bar y\, y^2`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``reciprocal``.
@@ -400,7 +441,7 @@ def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     broadcasts=True,
 )
 def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the remainder of `floor_divide`, with the sign of the divisor.
+    r"""Return the remainder of `floor_divide`, with the sign of the divisor.
 
     Parameters
     ----------
@@ -424,6 +465,11 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1 - x_2 \lfloor x_1 / x_2 \rfloor
+
+    - Gradient for `x1`: :math:`\bar y`
+    - Gradient for `x2`: :math:`-\bar y\, \lfloor x_1 / x_2 \rfloor`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``remainder``.
@@ -451,7 +497,7 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     highest=FLOATING,
 )
 def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the larger of two elements; on ties, both get half of the gradient.
+    r"""Return the larger of two elements; on ties, both get half of the gradient.
 
     Parameters
     ----------
@@ -475,6 +521,11 @@ def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \max(x_1, x_2)
+
+    - Gradient for `x1`: :math:`\bar y\, [x_1 > x_2]`, on ties :math:`\bar y / 2`
+    - Gradient for `x2`: :math:`\bar y\, [x_2 > x_1]`, on ties :math:`\bar y / 2`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``maximum``.
@@ -494,7 +545,7 @@ def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
     highest=FLOATING,
 )
 def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the smaller of two elements; on ties, both get half of the gradient.
+    r"""Return the smaller of two elements; on ties, both get half of the gradient.
 
     Parameters
     ----------
@@ -518,6 +569,11 @@ def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \min(x_1, x_2)
+
+    - Gradient for `x1`: :math:`\bar y\, [x_1 < x_2]`, on ties :math:`\bar y / 2`
+    - Gradient for `x2`: :math:`\bar y\, [x_2 < x_1]`, on ties :math:`\bar y / 2`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``minimum``.
@@ -538,7 +594,7 @@ def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
     broadcasts=True,
 )
 def relu(xp: Any, x: Any, /) -> Any:
-    """Return positive elements unchanged and 0 for the others; the derivative at 0 is 0.
+    r"""Return positive elements unchanged and 0 for the others; the derivative at 0 is 0.
 
     Parameters
     ----------
@@ -557,6 +613,10 @@ def relu(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \max(x, 0)
+
+    - Gradient for `x`: :math:`\bar y\, [x > 0]`
+
     Differentiable to any order.
 
     Examples
@@ -589,7 +649,7 @@ def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """Limit elements to an interval.
+    r"""Limit elements to an interval.
 
     Parameters
     ----------
@@ -614,6 +674,13 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
 
     Notes
     -----
+    .. math:: y = \min(\max(x, \mathrm{min}), \mathrm{max})
+
+    - Gradient for `x`: :math:`\bar y\, [\mathrm{min} \le x \le \mathrm{max}]`
+    - Gradient for `min`: :math:`\bar y\, [x < \mathrm{min} < \mathrm{max}]`
+    - Gradient for `max`: :math:`\bar y\, [x > \mathrm{max}]`, and :math:`\bar y` where
+      :math:`x < \mathrm{min}` and :math:`\mathrm{min} \ge \mathrm{max}`
+
     Exactly at a bound, the gradient goes to `x`.
 
     Python array API standard, elementwise functions: ``clip``.

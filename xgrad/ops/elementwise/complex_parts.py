@@ -11,7 +11,7 @@ __all__ = ["conj", "imag", "real"]
 
 @elementwise(lambda g: g, holomorphic=False, views="shared")
 def real(xp: Any, x: Any, /) -> Any:
-    """Return the real part.
+    r"""Return the real part.
 
     Parameters
     ----------
@@ -25,6 +25,10 @@ def real(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{Re}(x)
+
+    - Gradient for `x`: :math:`\bar y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``real``.
@@ -40,7 +44,7 @@ def real(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g: g * 1j, holomorphic=False, views="shared")
 def imag(xp: Any, x: Any, /) -> Any:
-    """Return the imaginary part.
+    r"""Return the imaginary part.
 
     Parameters
     ----------
@@ -54,6 +58,10 @@ def imag(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{Im}(x)
+
+    - Gradient for `x`: :math:`i\, \bar y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``imag``.
@@ -69,7 +77,7 @@ def imag(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp: xp.conj(g), holomorphic=False)
 def conj(xp: Any, x: Any, /) -> Any:
-    """Return the complex conjugate.
+    r"""Return the complex conjugate.
 
     Parameters
     ----------
@@ -83,6 +91,10 @@ def conj(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \overline{x}
+
+    - Gradient for `x`: :math:`\overline{\bar y}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``conj``.

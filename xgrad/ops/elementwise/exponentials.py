@@ -30,7 +30,7 @@ def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
 
 @elementwise(lambda g, out: g * out, lowest=FLOATING, autocast="wide")
 def exp(xp: Any, x: Any, /) -> Any:
-    """Return e to the power of each element.
+    r"""Return e to the power of each element.
 
     Parameters
     ----------
@@ -44,6 +44,10 @@ def exp(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = e^x
+
+    - Gradient for `x`: :math:`\bar y\, y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``exp``.
@@ -65,7 +69,7 @@ def exp(xp: Any, x: Any, /) -> Any:
     autocast="wide",
 )
 def expm1(xp: Any, x: Any, /) -> Any:
-    """Return exp(x) - 1, accurate near 0.
+    r"""Return exp(x) - 1, accurate near 0.
 
     Parameters
     ----------
@@ -79,6 +83,10 @@ def expm1(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = e^x - 1
+
+    - Gradient for `x`: :math:`\bar y\,(y + 1)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``expm1``.
@@ -99,7 +107,7 @@ def expm1(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / x, lowest=FLOATING, autocast="wide")
 def log(xp: Any, x: Any, /) -> Any:
-    """Return the natural logarithm.
+    r"""Return the natural logarithm.
 
     Parameters
     ----------
@@ -113,6 +121,10 @@ def log(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln(x)
+
+    - Gradient for `x`: :math:`\bar y / x`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``log``.
@@ -128,7 +140,7 @@ def log(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / (1 + x), lowest=FLOATING, autocast="wide")
 def log1p(xp: Any, x: Any, /) -> Any:
-    """Return log(1 + x), accurate near 0.
+    r"""Return log(1 + x), accurate near 0.
 
     Parameters
     ----------
@@ -142,6 +154,10 @@ def log1p(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln(1 + x)
+
+    - Gradient for `x`: :math:`\bar y / (1 + x)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``log1p``.
@@ -157,7 +173,7 @@ def log1p(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / (x * math.log(2)), lowest=FLOATING, autocast="wide")
 def log2(xp: Any, x: Any, /) -> Any:
-    """Return the logarithm to base 2.
+    r"""Return the logarithm to base 2.
 
     Parameters
     ----------
@@ -171,6 +187,10 @@ def log2(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \log_2(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{x \ln(2)}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``log2``.
@@ -186,7 +206,7 @@ def log2(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / (x * math.log(10)), lowest=FLOATING, autocast="wide")
 def log10(xp: Any, x: Any, /) -> Any:
-    """Return the logarithm to base 10.
+    r"""Return the logarithm to base 10.
 
     Parameters
     ----------
@@ -200,6 +220,10 @@ def log10(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \log_{10}(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{x \ln(10)}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``log10``.
@@ -215,7 +239,7 @@ def log10(xp: Any, x: Any, /) -> Any:
 
 @derivative(_pow_base, _pow_exponent, lowest=INTEGER, broadcasts=True, autocast="wide")
 def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Raise `x1` to the power of `x2`.
+    r"""Raise `x1` to the power of `x2`.
 
     Parameters
     ----------
@@ -237,6 +261,11 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1^{x_2}
+
+    - Gradient for `x1`: :math:`\bar y\, x_2\, x_1^{x_2 - 1}`
+    - Gradient for `x2`: :math:`\bar y\, y \ln(x_1)`
+
     Differentiable to any order. At a base of 0, the derivative by the exponent is 0, or infinite
     where the power is infinite.
 
@@ -253,7 +282,7 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g, out: g / (2 * out), lowest=FLOATING)
 def sqrt(xp: Any, x: Any, /) -> Any:
-    """Return the square root.
+    r"""Return the square root.
 
     Parameters
     ----------
@@ -267,6 +296,10 @@ def sqrt(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sqrt{x}
+
+    - Gradient for `x`: :math:`\frac{\bar y}{2 y}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``sqrt``.

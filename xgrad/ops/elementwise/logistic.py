@@ -48,7 +48,7 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
-    .. math:: y = \log(e^{x_1} + e^{x_2})
+    .. math:: y = \ln(e^{x_1} + e^{x_2})
 
     - Gradient for `x1`: :math:`\bar y\, \sigma(x_1 - x_2)`
     - Gradient for `x2`: :math:`\bar y\, \sigma(x_2 - x_1)`
@@ -140,7 +140,7 @@ def softplus(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
-    .. math:: y = \log(1 + e^x)
+    .. math:: y = \ln(1 + e^x)
 
     - Gradient for `x`: :math:`\bar y\,(1 - e^{-y}) = \bar y\, \sigma(x)`
 

@@ -26,7 +26,7 @@ def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
 
 @elementwise(_sign_rule, holomorphic=False)
 def sign(xp: Any, x: Any, /) -> Any:
-    """Return the sign: -1, 0 or 1; for a complex number, ``x / abs(x)``.
+    r"""Return the sign: -1, 0 or 1; for a complex number, ``x / abs(x)``.
 
     Parameters
     ----------
@@ -40,6 +40,11 @@ def sign(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \begin{cases} x / |x| & \text{if } x \ne 0 \\ 0 & \text{if } x = 0 \end{cases}
+
+    - Gradient for `x`: :math:`0` for real numbers, for complex numbers
+      :math:`\frac{\bar y - y \operatorname{Re}(\overline{y}\, \bar y)}{|x|}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``sign``.
@@ -55,7 +60,7 @@ def sign(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
 def floor(xp: Any, x: Any, /) -> Any:
-    """Round towards minus infinity.
+    r"""Round towards minus infinity.
 
     Parameters
     ----------
@@ -74,6 +79,10 @@ def floor(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \lfloor x \rfloor
+
+    - Gradient for `x`: :math:`0`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``floor``.
@@ -89,7 +98,7 @@ def floor(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
 def ceil(xp: Any, x: Any, /) -> Any:
-    """Round towards infinity.
+    r"""Round towards infinity.
 
     Parameters
     ----------
@@ -108,6 +117,10 @@ def ceil(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \lceil x \rceil
+
+    - Gradient for `x`: :math:`0`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``ceil``.
@@ -123,7 +136,7 @@ def ceil(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
 def trunc(xp: Any, x: Any, /) -> Any:
-    """Round towards zero.
+    r"""Round towards zero.
 
     Parameters
     ----------
@@ -142,6 +155,10 @@ def trunc(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{sign}(x) \lfloor |x| \rfloor
+
+    - Gradient for `x`: :math:`0`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``trunc``.
@@ -157,7 +174,7 @@ def trunc(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp: xp.zeros_like(g))
 def round(xp: Any, x: Any, /) -> Any:
-    """Round to the nearest integer; halves round to the nearest even integer.
+    r"""Round to the nearest integer; halves round to the nearest even integer.
 
     Parameters
     ----------
@@ -171,6 +188,10 @@ def round(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{round}(x)
+
+    - Gradient for `x`: :math:`0`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``round``.
@@ -186,7 +207,7 @@ def round(xp: Any, x: Any, /) -> Any:
 
 @elementwise(_copysign_rule, lambda g, xp: xp.zeros_like(g), lowest=FLOATING, highest=FLOATING)
 def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the magnitude of `x1` with the sign of `x2`; the derivative at ``x1 == 0`` is 0.
+    r"""Return the magnitude of `x1` with the sign of `x2`; the derivative at ``x1 == 0`` is 0.
 
     Parameters
     ----------
@@ -210,6 +231,11 @@ def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = |x_1| \operatorname{sign}(x_2)
+
+    - Gradient for `x1`: :math:`\bar y\, \operatorname{sign}(x_1) \operatorname{sign}(x_2)`
+    - Gradient for `x2`: :math:`0`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``copysign``.

@@ -44,7 +44,7 @@ def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
     highest=FLOATING,
 )
 def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return sqrt(x1 * x1 + x2 * x2) without overflow; the derivative at the origin is 0.
+    r"""Return sqrt(x1 * x1 + x2 * x2) without overflow; the derivative at the origin is 0.
 
     Parameters
     ----------
@@ -68,6 +68,11 @@ def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sqrt{x_1^2 + x_2^2}
+
+    - Gradient for `x1`: :math:`\bar y\, x_1 / y`
+    - Gradient for `x2`: :math:`\bar y\, x_2 / y`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``hypot``.
@@ -83,7 +88,7 @@ def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g * xp.cos(x), lowest=FLOATING)
 def sin(xp: Any, x: Any, /) -> Any:
-    """Return the sine.
+    r"""Return the sine.
 
     Parameters
     ----------
@@ -97,6 +102,10 @@ def sin(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sin(x)
+
+    - Gradient for `x`: :math:`\bar y \cos(x)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``sin``.
@@ -112,7 +121,7 @@ def sin(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: -g * xp.sin(x), lowest=FLOATING)
 def cos(xp: Any, x: Any, /) -> Any:
-    """Return the cosine.
+    r"""Return the cosine.
 
     Parameters
     ----------
@@ -126,6 +135,10 @@ def cos(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \cos(x)
+
+    - Gradient for `x`: :math:`-\bar y \sin(x)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``cos``.
@@ -141,7 +154,7 @@ def cos(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, out: g * (1 + out * out), lowest=FLOATING, autocast="wide")
 def tan(xp: Any, x: Any, /) -> Any:
-    """Return the tangent.
+    r"""Return the tangent.
 
     Parameters
     ----------
@@ -155,6 +168,10 @@ def tan(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \tan(x)
+
+    - Gradient for `x`: :math:`\bar y\,(1 + y^2)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``tan``.
@@ -170,7 +187,7 @@ def tan(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g / xp.sqrt(1 - x * x), lowest=FLOATING, autocast="wide")
 def asin(xp: Any, x: Any, /) -> Any:
-    """Return the arcsine, from -pi/2 to pi/2.
+    r"""Return the arcsine, from -pi/2 to pi/2.
 
     Parameters
     ----------
@@ -184,6 +201,10 @@ def asin(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \arcsin(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{\sqrt{1 - x^2}}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``asin``.
@@ -199,7 +220,7 @@ def asin(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: -g / xp.sqrt(1 - x * x), lowest=FLOATING, autocast="wide")
 def acos(xp: Any, x: Any, /) -> Any:
-    """Return the arccosine, from 0 to pi.
+    r"""Return the arccosine, from 0 to pi.
 
     Parameters
     ----------
@@ -213,6 +234,10 @@ def acos(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \arccos(x)
+
+    - Gradient for `x`: :math:`-\frac{\bar y}{\sqrt{1 - x^2}}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``acos``.
@@ -228,7 +253,7 @@ def acos(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / (1 + x * x), lowest=FLOATING)
 def atan(xp: Any, x: Any, /) -> Any:
-    """Return the arctangent, from -pi/2 to pi/2.
+    r"""Return the arctangent, from -pi/2 to pi/2.
 
     Parameters
     ----------
@@ -242,6 +267,10 @@ def atan(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \arctan(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{1 + x^2}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``atan``.
@@ -262,7 +291,7 @@ def atan(xp: Any, x: Any, /) -> Any:
     highest=FLOATING,
 )
 def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the angle of the point (x2, x1), from -pi to pi; the derivative at the origin is 0.
+    r"""Return the angle of the point (x2, x1), from -pi to pi; the derivative at the origin is 0.
 
     Parameters
     ----------
@@ -286,6 +315,11 @@ def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{arg}(x_2 + i\, x_1)
+
+    - Gradient for `x1`: :math:`\bar y\, \frac{x_2}{x_1^2 + x_2^2}`
+    - Gradient for `x2`: :math:`-\bar y\, \frac{x_1}{x_1^2 + x_2^2}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``atan2``.
@@ -301,7 +335,7 @@ def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g * xp.cosh(x), lowest=FLOATING, autocast="wide")
 def sinh(xp: Any, x: Any, /) -> Any:
-    """Return the hyperbolic sine.
+    r"""Return the hyperbolic sine.
 
     Parameters
     ----------
@@ -315,6 +349,10 @@ def sinh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sinh(x)
+
+    - Gradient for `x`: :math:`\bar y \cosh(x)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``sinh``.
@@ -330,7 +368,7 @@ def sinh(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g * xp.sinh(x), lowest=FLOATING, autocast="wide")
 def cosh(xp: Any, x: Any, /) -> Any:
-    """Return the hyperbolic cosine.
+    r"""Return the hyperbolic cosine.
 
     Parameters
     ----------
@@ -344,6 +382,10 @@ def cosh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \cosh(x)
+
+    - Gradient for `x`: :math:`\bar y \sinh(x)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``cosh``.
@@ -364,7 +406,7 @@ def cosh(xp: Any, x: Any, /) -> Any:
     broadcasts=True,
 )
 def tanh(xp: Any, x: Any, /) -> Any:
-    """Return the hyperbolic tangent.
+    r"""Return the hyperbolic tangent.
 
     Parameters
     ----------
@@ -378,6 +420,10 @@ def tanh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \tanh(x)
+
+    - Gradient for `x`: :math:`\bar y\,(1 - y^2)`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``tanh``.
@@ -399,7 +445,7 @@ def tanh(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g / xp.sqrt(1 + x * x), lowest=FLOATING)
 def asinh(xp: Any, x: Any, /) -> Any:
-    """Return the inverse hyperbolic sine.
+    r"""Return the inverse hyperbolic sine.
 
     Parameters
     ----------
@@ -413,6 +459,10 @@ def asinh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{arsinh}(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{\sqrt{1 + x^2}}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``asinh``.
@@ -428,7 +478,7 @@ def asinh(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)), lowest=FLOATING)
 def acosh(xp: Any, x: Any, /) -> Any:
-    """Return the inverse hyperbolic cosine.
+    r"""Return the inverse hyperbolic cosine.
 
     Parameters
     ----------
@@ -442,6 +492,10 @@ def acosh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{arcosh}(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{\sqrt{x - 1}\, \sqrt{x + 1}}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``acosh``.
@@ -457,7 +511,7 @@ def acosh(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / (1 - x * x), lowest=FLOATING)
 def atanh(xp: Any, x: Any, /) -> Any:
-    """Return the inverse hyperbolic tangent.
+    r"""Return the inverse hyperbolic tangent.
 
     Parameters
     ----------
@@ -471,6 +525,10 @@ def atanh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{artanh}(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{1 - x^2}`
+
     Differentiable to any order.
 
     Python array API standard, elementwise functions: ``atanh``.

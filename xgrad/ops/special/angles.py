@@ -31,9 +31,15 @@ def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
 
 @derivative(_sinc_rule, lowest=FLOATING, upcast=True)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
-    """Return the derivative of sinc of the given order.
+    r"""Return the derivative of sinc of the given order.
 
     It is computed by a recurrence; near 0, where the recurrence cancels, by the power series.
+
+    Notes
+    -----
+    .. math:: y = \frac{d^n}{dx^n} \frac{\sin(\pi x)}{\pi x}
+
+    - Gradient for `x`: :math:`\bar y`, times the derivative of order :math:`n + 1`
     """
     t = math.pi * x
     small = xp.abs(t) < order + 1 if order else t == 0
@@ -47,7 +53,7 @@ def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
 
 
 def sinc(x: Tensor, /) -> Tensor:
-    """Return sin(pi x) / (pi x), which is 1 at 0.
+    r"""Return sin(pi x) / (pi x), which is 1 at 0.
 
     Parameters
     ----------
@@ -61,6 +67,10 @@ def sinc(x: Tensor, /) -> Tensor:
 
     Notes
     -----
+    .. math:: y = \frac{\sin(\pi x)}{\pi x}
+
+    - Gradient for `x`: :math:`\bar y\, \frac{\cos(\pi x) - y}{x}`, 0 at 0
+
     Differentiable to any order, also at 0. Like ``scipy.special.sinc``.
 
     Examples
@@ -77,7 +87,7 @@ _DEGREE = math.pi / 180
 
 @kernel(lambda g, xp, x: g * (xp.special.cosdg(x) * _DEGREE))
 def sindg(xp: Any, x: Any, /) -> Any:
-    """Return the sine of an angle in degrees, exact at multiples of 30 and 90.
+    r"""Return the sine of an angle in degrees, exact at multiples of 30 and 90.
 
     Parameters
     ----------
@@ -98,6 +108,10 @@ def sindg(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sin\left(\frac{\pi x}{180}\right)
+
+    - Gradient for `x`: :math:`\bar y\, \frac{\pi}{180} \cos\left(\frac{\pi x}{180}\right)`
+
     Differentiable to any order. Like ``scipy.special.sindg``; `xgrad.special` says which library
     computes it.
 
@@ -112,7 +126,7 @@ def sindg(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * (xp.special.sindg(x) * _DEGREE))
 def cosdg(xp: Any, x: Any, /) -> Any:
-    """Return the cosine of an angle in degrees, exact at multiples of 60 and 90.
+    r"""Return the cosine of an angle in degrees, exact at multiples of 60 and 90.
 
     Parameters
     ----------
@@ -133,6 +147,10 @@ def cosdg(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \cos\left(\frac{\pi x}{180}\right)
+
+    - Gradient for `x`: :math:`-\bar y\, \frac{\pi}{180} \sin\left(\frac{\pi x}{180}\right)`
+
     Differentiable to any order. Like ``scipy.special.cosdg``; `xgrad.special` says which library
     computes it.
 
@@ -147,7 +165,7 @@ def cosdg(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, out: g * ((1 + out * out) * _DEGREE))
 def tandg(xp: Any, x: Any, /) -> Any:
-    """Return the tangent of an angle in degrees.
+    r"""Return the tangent of an angle in degrees.
 
     Parameters
     ----------
@@ -168,6 +186,10 @@ def tandg(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \tan\left(\frac{\pi x}{180}\right)
+
+    - Gradient for `x`: :math:`\bar y\, \frac{\pi}{180}\, (1 + y^2)`
+
     Differentiable to any order. Like ``scipy.special.tandg``; `xgrad.special` says which library
     computes it.
 
@@ -182,7 +204,7 @@ def tandg(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, out: -g * ((1 + out * out) * _DEGREE))
 def cotdg(xp: Any, x: Any, /) -> Any:
-    """Return the cotangent of an angle in degrees.
+    r"""Return the cotangent of an angle in degrees.
 
     Parameters
     ----------
@@ -203,6 +225,10 @@ def cotdg(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \cot\left(\frac{\pi x}{180}\right)
+
+    - Gradient for `x`: :math:`-\bar y\, \frac{\pi}{180}\, (1 + y^2)`
+
     Differentiable to any order. Like ``scipy.special.cotdg``; `xgrad.special` says which library
     computes it.
 
@@ -217,7 +243,7 @@ def cotdg(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g: g * _DEGREE, lambda g: g * (_DEGREE / 60), lambda g: g * (_DEGREE / 3600))
 def radian(xp: Any, d: Any, m: Any, s: Any, /) -> Any:
-    """Convert an angle from degrees, minutes and seconds to radians.
+    r"""Convert an angle from degrees, minutes and seconds to radians.
 
     Parameters
     ----------
@@ -241,6 +267,12 @@ def radian(xp: Any, d: Any, m: Any, s: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{\pi}{180} \left(d + \frac{m}{60} + \frac{s}{3600}\right)
+
+    - Gradient for `d`: :math:`\bar y\, \frac{\pi}{180}`
+    - Gradient for `m`: :math:`\bar y\, \frac{\pi}{180 \cdot 60}`
+    - Gradient for `s`: :math:`\bar y\, \frac{\pi}{180 \cdot 3600}`
+
     Differentiable to any order. Like ``scipy.special.radian``; `xgrad.special` says which library
     computes it.
 

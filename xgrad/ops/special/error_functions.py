@@ -41,7 +41,7 @@ _ROOT_PI, _ROOT_TAU = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x)) * (2 / _ROOT_PI)), highest=COMPLEX)
 def erf(xp: Any, x: Any, /) -> Any:
-    """Return the error function.
+    r"""Return the error function.
 
     Parameters
     ----------
@@ -60,6 +60,10 @@ def erf(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{2}{\sqrt{\pi}} \int_0^x e^{-t^2}\, dt
+
+    - Gradient for `x`: :math:`\bar y\, \frac{2}{\sqrt{\pi}}\, e^{-x^2}`
+
     Differentiable to any order. Like ``scipy.special.erf``; `xgrad.special` says which library
     computes it.
 
@@ -74,7 +78,7 @@ def erf(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x)) * (-2 / _ROOT_PI)))
 def erfc(xp: Any, x: Any, /) -> Any:
-    """Return 1 - erf(x), accurate where it is small.
+    r"""Return 1 - erf(x), accurate where it is small.
 
     Parameters
     ----------
@@ -95,6 +99,10 @@ def erfc(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = 1 - \operatorname{erf}(x)
+
+    - Gradient for `x`: :math:`-\bar y\, \frac{2}{\sqrt{\pi}}\, e^{-x^2}`
+
     Differentiable to any order. Like ``scipy.special.erfc``; `xgrad.special` says which library
     computes it.
 
@@ -109,7 +117,7 @@ def erfc(xp: Any, x: Any, /) -> Any:
 
 @kernel(_erfcx_rule)
 def erfcx(xp: Any, x: Any, /) -> Any:
-    """Return exp(x**2) * erfc(x).
+    r"""Return exp(x**2) * erfc(x).
 
     Parameters
     ----------
@@ -130,6 +138,10 @@ def erfcx(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = e^{x^2} \operatorname{erfc}(x)
+
+    - Gradient for `x`: :math:`\bar y \left(2 x y - \frac{2}{\sqrt{\pi}}\right)`
+
     Differentiable to any order. Like ``scipy.special.erfcx``; `xgrad.special` says which library
     computes it.
 
@@ -144,7 +156,7 @@ def erfcx(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, out: g * (xp.exp(out * out) * (_ROOT_PI / 2)), autocast="wide")
 def erfinv(xp: Any, y: Any, /) -> Any:
-    """Return the inverse of the error function.
+    r"""Return the inverse of the error function.
 
     Parameters
     ----------
@@ -165,6 +177,10 @@ def erfinv(xp: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = \operatorname{erf}^{-1}(y)
+
+    - Gradient for `y`: :math:`\bar z\, \frac{\sqrt{\pi}}{2}\, e^{z^2}`
+
     Differentiable to any order. Like ``scipy.special.erfinv``; `xgrad.special` says which library
     computes it.
 
@@ -179,7 +195,7 @@ def erfinv(xp: Any, y: Any, /) -> Any:
 
 @kernel(lambda g, xp, out: g * (xp.exp(out * out) * (-_ROOT_PI / 2)))
 def erfcinv(xp: Any, y: Any, /) -> Any:
-    """Return the inverse of `erfc`.
+    r"""Return the inverse of `erfc`.
 
     Parameters
     ----------
@@ -200,6 +216,10 @@ def erfcinv(xp: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = \operatorname{erfc}^{-1}(y)
+
+    - Gradient for `y`: :math:`-\bar z\, \frac{\sqrt{\pi}}{2}\, e^{z^2}`
+
     Differentiable to any order. Like ``scipy.special.erfcinv``; `xgrad.special` says which library
     computes it.
 
@@ -214,7 +234,7 @@ def erfcinv(xp: Any, y: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x) / 2) / _ROOT_TAU))
 def ndtr(xp: Any, x: Any, /) -> Any:
-    """Return the standard normal distribution function.
+    r"""Return the standard normal distribution function.
 
     Parameters
     ----------
@@ -235,6 +255,10 @@ def ndtr(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \Phi(x) = \frac{1}{\sqrt{2 \pi}} \int_{-\infty}^x e^{-t^2 / 2}\, dt
+
+    - Gradient for `x`: :math:`\bar y\, \frac{1}{\sqrt{2 \pi}}\, e^{-x^2 / 2}`
+
     Differentiable to any order. Like ``scipy.special.ndtr``; `xgrad.special` says which library
     computes it.
 
@@ -249,7 +273,7 @@ def ndtr(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, out: g * (xp.exp(out * out / 2) * _ROOT_TAU))
 def ndtri(xp: Any, y: Any, /) -> Any:
-    """Return the quantiles of the standard normal distribution.
+    r"""Return the quantiles of the standard normal distribution.
 
     Parameters
     ----------
@@ -270,6 +294,10 @@ def ndtri(xp: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = \Phi^{-1}(y)
+
+    - Gradient for `y`: :math:`\bar z\, \sqrt{2 \pi}\, e^{z^2 / 2}`
+
     Differentiable to any order. Like ``scipy.special.ndtri``; `xgrad.special` says which library
     computes it.
 
@@ -284,7 +312,7 @@ def ndtri(xp: Any, y: Any, /) -> Any:
 
 @kernel(_log_ndtr_rule)
 def log_ndtr(xp: Any, x: Any, /) -> Any:
-    """Return log(ndtr(x)), accurate where `ndtr` is small.
+    r"""Return log(ndtr(x)), accurate where `ndtr` is small.
 
     Parameters
     ----------
@@ -305,6 +333,10 @@ def log_ndtr(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln(\Phi(x))
+
+    - Gradient for `x`: :math:`\bar y\, \frac{1}{\sqrt{2 \pi}}\, e^{-x^2 / 2 - y}`
+
     Differentiable to any order. Like ``scipy.special.log_ndtr``; `xgrad.special` says which library
     computes it.
 
@@ -319,7 +351,7 @@ def log_ndtr(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, x: g / (x * (1 - x)))
 def logit(xp: Any, x: Any, /) -> Any:
-    """Return log(x / (1 - x)), the inverse of `expit`.
+    r"""Return log(x / (1 - x)), the inverse of `expit`.
 
     Parameters
     ----------
@@ -340,6 +372,10 @@ def logit(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln\left(\frac{x}{1 - x}\right)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{x (1 - x)}`
+
     Differentiable to any order. Like ``scipy.special.logit``; `xgrad.special` says which library
     computes it.
 

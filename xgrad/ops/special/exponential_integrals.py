@@ -12,7 +12,7 @@ __all__ = ["exp1", "expi", "expn", "spence"]
 
 @kernel(lambda g, xp, z: -g * (xp.exp(-z) / z))
 def exp1(xp: Any, z: Any, /) -> Any:
-    """Return the integral of exp(-t) / t from `z` to infinity.
+    r"""Return the integral of exp(-t) / t from `z` to infinity.
 
     Parameters
     ----------
@@ -33,6 +33,10 @@ def exp1(xp: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = E_1(z) = \int_z^\infty \frac{e^{-t}}{t}\, dt
+
+    - Gradient for `z`: :math:`-\bar y\, \frac{e^{-z}}{z}`
+
     Differentiable to any order. Like ``scipy.special.exp1``; `xgrad.special` says which library
     computes it.
 
@@ -47,7 +51,7 @@ def exp1(xp: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * (xp.exp(x) / x))
 def expi(xp: Any, x: Any, /) -> Any:
-    """Return the principal value of the integral of exp(t) / t from minus infinity to `x`.
+    r"""Return the principal value of the integral of exp(t) / t from minus infinity to `x`.
 
     Parameters
     ----------
@@ -68,6 +72,10 @@ def expi(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{Ei}(x) = \int_{-\infty}^x \frac{e^t}{t}\, dt
+
+    - Gradient for `x`: :math:`\bar y\, \frac{e^x}{x}`
+
     Differentiable to any order. Like ``scipy.special.expi``; `xgrad.special` says which library
     computes it.
 
@@ -90,7 +98,7 @@ def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
 
 @kernel(lambda g, xp, z: -g * xp.special.hyp2f1(1.0, 1.0, 2.0, 1 - z))
 def spence(xp: Any, z: Any, /) -> Any:
-    """Return Spence's function, the integral of log(t) / (1 - t) from 1 to `z`.
+    r"""Return Spence's function, the integral of log(t) / (1 - t) from 1 to `z`.
 
     Parameters
     ----------
@@ -111,6 +119,10 @@ def spence(xp: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \int_1^z \frac{\ln(t)}{1 - t}\, dt
+
+    - Gradient for `z`: :math:`\bar y\, \frac{\ln(z)}{1 - z} = -\bar y\, {}_2F_1(1, 1; 2; 1 - z)`
+
     Differentiable to any order. Like ``scipy.special.spence``; `xgrad.special` says which library
     computes it.
 
@@ -125,7 +137,7 @@ def spence(xp: Any, z: Any, /) -> Any:
 
 @kernel(None, _expn_rule)
 def expn(xp: Any, n: Any, x: Any, /) -> Any:
-    """Return the exponential integral of order `n`: of exp(-x t) / t**n over t from 1 to infinity.
+    r"""Return the exponential integral of order `n`: of exp(-x t) / t**n over t from 1 to infinity.
 
     Parameters
     ----------
@@ -149,6 +161,10 @@ def expn(xp: Any, n: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = E_n(x) = \int_1^\infty \frac{e^{-x t}}{t^n}\, dt
+
+    - Gradient for `x`: :math:`-\bar y\, E_{n - 1}(x)`
+
     Differentiable to any order in `x`. Like ``scipy.special.expn``; `xgrad.special` says which
     library computes it.
 

@@ -23,7 +23,7 @@ __all__ = [
 
 @kernel(lambda g, out: g / (3 * out * out))
 def cbrt(xp: Any, x: Any, /) -> Any:
-    """Return the cube root.
+    r"""Return the cube root.
 
     Parameters
     ----------
@@ -44,6 +44,10 @@ def cbrt(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sqrt[3]{x}
+
+    - Gradient for `x`: :math:`\frac{\bar y}{3 y^2}`
+
     Differentiable to any order. Like ``scipy.special.cbrt``; `xgrad.special` says which library
     computes it.
 
@@ -58,7 +62,7 @@ def cbrt(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, out: g * (out * math.log(2)))
 def exp2(xp: Any, x: Any, /) -> Any:
-    """Return 2 to the power of each element.
+    r"""Return 2 to the power of each element.
 
     Parameters
     ----------
@@ -79,6 +83,10 @@ def exp2(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = 2^x
+
+    - Gradient for `x`: :math:`\bar y\, y \ln(2)`
+
     Differentiable to any order. Like ``scipy.special.exp2``; `xgrad.special` says which library
     computes it.
 
@@ -93,7 +101,7 @@ def exp2(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, out: g * (out * math.log(10)))
 def exp10(xp: Any, x: Any, /) -> Any:
-    """Return 10 to the power of each element.
+    r"""Return 10 to the power of each element.
 
     Parameters
     ----------
@@ -114,6 +122,10 @@ def exp10(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = 10^x
+
+    - Gradient for `x`: :math:`\bar y\, y \ln(10)`
+
     Differentiable to any order. Like ``scipy.special.exp10``; `xgrad.special` says which library
     computes it.
 
@@ -128,7 +140,7 @@ def exp10(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * xp.sin(x))
 def cosm1(xp: Any, x: Any, /) -> Any:
-    """Return cos(x) - 1, accurate near 0.
+    r"""Return cos(x) - 1, accurate near 0.
 
     Parameters
     ----------
@@ -149,6 +161,10 @@ def cosm1(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \cos(x) - 1
+
+    - Gradient for `x`: :math:`-\bar y \sin(x)`
+
     Differentiable to any order. Like ``scipy.special.cosm1``; `xgrad.special` says which library
     computes it.
 
@@ -171,7 +187,7 @@ def _boxcox_by_power(xp: Any, logarithm: Any, lmbda: Any) -> Any:
     lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(as_arrays(xp, x, lmbda)[0]), lmbda),
 )
 def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
-    """Return (x**lmbda - 1) / lmbda, or log(x) where `lmbda` is 0.
+    r"""Return (x**lmbda - 1) / lmbda, or log(x) where `lmbda` is 0.
 
     Parameters
     ----------
@@ -195,6 +211,11 @@ def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{x^\lambda - 1}{\lambda}
+
+    - Gradient for `x`: :math:`\bar y\, x^{\lambda - 1}`
+    - Gradient for `lmbda`: :math:`\bar y\, \frac{x^\lambda \ln(x) - y}{\lambda}`
+
     Differentiable to any order. Like ``scipy.special.boxcox``; `xgrad.special` says which library
     computes it.
 
@@ -212,7 +233,7 @@ def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
     lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log1p(as_arrays(xp, x, lmbda)[0]), lmbda),
 )
 def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
-    """Return ((1 + x)**lmbda - 1) / lmbda, or log1p(x) where `lmbda` is 0.
+    r"""Return ((1 + x)**lmbda - 1) / lmbda, or log1p(x) where `lmbda` is 0.
 
     Parameters
     ----------
@@ -236,6 +257,12 @@ def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{(1 + x)^\lambda - 1}{\lambda}
+
+    - Gradient for `x`: :math:`\bar y\, (1 + x)^{\lambda - 1}`
+    - Gradient for `lmbda`:
+      :math:`\bar y\, \frac{(1 + x)^\lambda \ln(1 + x) - y}{\lambda}`
+
     Differentiable to any order. Like ``scipy.special.boxcox1p``; `xgrad.special` says which library
     computes it.
 
@@ -253,7 +280,7 @@ def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
     lambda g, xp, lmbda, out: -g * (_boxcox_by_power(xp, xp.log(out), lmbda) * out ** (1 - lmbda)),
 )
 def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
-    """Return the inverse of `boxcox` in `x`.
+    r"""Return the inverse of `boxcox` in `x`.
 
     Parameters
     ----------
@@ -277,6 +304,11 @@ def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = (1 + \lambda y)^{1 / \lambda}
+
+    - Gradient for `y`: :math:`\bar z\, z^{1 - \lambda}`
+    - Gradient for `lmbda`: :math:`-\bar z\, \frac{z \ln(z) - y z^{1 - \lambda}}{\lambda}`
+
     Differentiable to any order. Like ``scipy.special.inv_boxcox``; `xgrad.special` says which
     library computes it.
 
@@ -296,7 +328,7 @@ def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
     ),
 )
 def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
-    """Return the inverse of `boxcox1p` in `x`.
+    r"""Return the inverse of `boxcox1p` in `x`.
 
     Parameters
     ----------
@@ -320,6 +352,12 @@ def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = (1 + \lambda y)^{1 / \lambda} - 1
+
+    - Gradient for `y`: :math:`\bar z\, (1 + z)^{1 - \lambda}`
+    - Gradient for `lmbda`:
+      :math:`-\bar z\, \frac{(1 + z) \ln(1 + z) - y (1 + z)^{1 - \lambda}}{\lambda}`
+
     Differentiable to any order. Like ``scipy.special.inv_boxcox1p``; `xgrad.special` says which
     library computes it.
 
@@ -334,7 +372,7 @@ def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * (xp.special.hyp1f1(2.0, 3.0, x) / 2))
 def exprel(xp: Any, x: Any, /) -> Any:
-    """Return (exp(x) - 1) / x, which is 1 at 0.
+    r"""Return (exp(x) - 1) / x, which is 1 at 0.
 
     Parameters
     ----------
@@ -355,6 +393,10 @@ def exprel(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{e^x - 1}{x}
+
+    - Gradient for `x`: :math:`\frac{\bar y}{2}\, {}_1F_1(2; 3; x) = \bar y\, \frac{e^x - y}{x}`
+
     Differentiable to any order. Like ``scipy.special.exprel``; `xgrad.special` says which library
     computes it.
 
