@@ -32,7 +32,7 @@ DOCUMENTED_BY = {
 
 BLOCK = re.compile(r"^( *)\.\. math::(.*(?:\n(?:\1 +.*)?)*)", re.MULTILINE)
 ROLE = re.compile(r":math:`([^`]+)`")
-GRADIENT = re.compile(r"^ *- Gradient for `(\w+)`:\s+:math:`", re.MULTILINE)
+GRADIENT = re.compile(r"^ *- Gradient for `(\w+)`:\s+(?::math:`|none)", re.MULTILINE)
 
 
 def declared_ops() -> Iterator[tuple[str, Any, Any]]:

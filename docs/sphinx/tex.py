@@ -34,6 +34,7 @@ def mathml(formula: str, display: str = "inline") -> str:
     # The converter writes what it does not know as it stands.
     if unknown := re.findall(r"\\\w+", markup) + re.findall("&(?!#)", markup):
         raise ValueError(f"{', '.join(unknown)}: unknown command or environment")
-    # Names of functions have the space of TeX: none before a parenthesis, a thin one after a factor.
+    # TeX has no space between the name of a function and a parenthesis, and a thin one after a
+    # factor.
     markup = re.sub(r"<mo>(\w{2,})</mo>", r"<mi>\1</mi>", markup)
     return NAME_AFTER_FACTOR.sub(r'\1\2<mo lspace="0.167em" rspace="0em">\3</mo>', markup)

@@ -51,7 +51,7 @@ def _scaled_bessel(xp: Any, v: Any, z: Any, out: Any, slope: Any, sign: int) -> 
     lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
 )
 def iv(xp: Any, v: Any, z: Any, /) -> Any:
-    """Return the modified Bessel function of the first kind of order `v`.
+    r"""Return the modified Bessel function of the first kind of order `v`.
 
     Parameters
     ----------
@@ -77,6 +77,11 @@ def iv(xp: Any, v: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = I_v(z)
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `z`: :math:`\frac{\bar y}{2} \left(I_{v - 1}(z) + I_{v + 1}(z)\right)`
+
     Differentiable to any order in `z`. Like ``scipy.special.iv``; `xgrad.special` says which
     library computes it.
 
@@ -104,7 +109,7 @@ def iv(xp: Any, v: Any, z: Any, /) -> Any:
     ),
 )
 def ive(xp: Any, v: Any, z: Any, /) -> Any:
-    """Return iv(v, z) * exp(-abs(z)).
+    r"""Return iv(v, z) * exp(-abs(z)).
 
     Parameters
     ----------
@@ -130,6 +135,12 @@ def ive(xp: Any, v: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = I_v(z)\, e^{-|z|}
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `z`: :math:`\bar y \left(\frac{I_{v - 1}(z) + I_{v + 1}(z)}{2}\, e^{-|z|} -
+      \operatorname{sign}(z)\, y\right)`
+
     Differentiable to any order in `z`. Like ``scipy.special.ive``; `xgrad.special` says which
     library computes it.
 
@@ -144,7 +155,7 @@ def ive(xp: Any, v: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * xp.special.i1(x))
 def i0(xp: Any, x: Any, /) -> Any:
-    """Return the modified Bessel function of the first kind of order 0.
+    r"""Return the modified Bessel function of the first kind of order 0.
 
     Parameters
     ----------
@@ -165,6 +176,10 @@ def i0(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = I_0(x)
+
+    - Gradient for `x`: :math:`\bar y\, I_1(x)`
+
     Differentiable to any order. Like ``scipy.special.i0``; `xgrad.special` says which library
     computes it.
 
@@ -183,7 +198,7 @@ def i0(xp: Any, x: Any, /) -> Any:
     )
 )
 def i0e(xp: Any, x: Any, /) -> Any:
-    """Return i0(x) * exp(-abs(x)).
+    r"""Return i0(x) * exp(-abs(x)).
 
     Parameters
     ----------
@@ -204,6 +219,10 @@ def i0e(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = I_0(x)\, e^{-|x|}
+
+    - Gradient for `x`: :math:`\bar y \left(I_1(x)\, e^{-|x|} - \operatorname{sign}(x)\, y\right)`
+
     Differentiable to any order. Like ``scipy.special.i0e``; `xgrad.special` says which library
     computes it.
 
@@ -218,7 +237,7 @@ def i0e(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * ((xp.special.i0(x) + xp.special.iv(2, x)) / 2))
 def i1(xp: Any, x: Any, /) -> Any:
-    """Return the modified Bessel function of the first kind of order 1.
+    r"""Return the modified Bessel function of the first kind of order 1.
 
     Parameters
     ----------
@@ -239,6 +258,10 @@ def i1(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = I_1(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{2} \left(I_0(x) + I_2(x)\right)`
+
     Differentiable to any order. Like ``scipy.special.i1``; `xgrad.special` says which library
     computes it.
 
@@ -260,7 +283,7 @@ def i1(xp: Any, x: Any, /) -> Any:
     )
 )
 def i1e(xp: Any, x: Any, /) -> Any:
-    """Return i1(x) * exp(-abs(x)).
+    r"""Return i1(x) * exp(-abs(x)).
 
     Parameters
     ----------
@@ -281,6 +304,11 @@ def i1e(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = I_1(x)\, e^{-|x|}
+
+    - Gradient for `x`: :math:`\bar y \left(\frac{I_0(x) + I_2(x)}{2}\, e^{-|x|} -
+      \operatorname{sign}(x)\, y\right)`
+
     Differentiable to any order. Like ``scipy.special.i1e``; `xgrad.special` says which library
     computes it.
 
@@ -298,7 +326,7 @@ def i1e(xp: Any, x: Any, /) -> Any:
     lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
 )
 def jv(xp: Any, v: Any, z: Any, /) -> Any:
-    """Return the Bessel function of the first kind of order `v`.
+    r"""Return the Bessel function of the first kind of order `v`.
 
     Parameters
     ----------
@@ -324,6 +352,11 @@ def jv(xp: Any, v: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = J_v(z)
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `z`: :math:`\frac{\bar y}{2} \left(J_{v - 1}(z) - J_{v + 1}(z)\right)`
+
     Differentiable to any order in `z`. Like ``scipy.special.jv``; `xgrad.special` says which
     library computes it.
 
@@ -338,7 +371,7 @@ def jv(xp: Any, v: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * xp.special.j1(x))
 def j0(xp: Any, x: Any, /) -> Any:
-    """Return the Bessel function of the first kind of order 0.
+    r"""Return the Bessel function of the first kind of order 0.
 
     Parameters
     ----------
@@ -359,6 +392,10 @@ def j0(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = J_0(x)
+
+    - Gradient for `x`: :math:`-\bar y\, J_1(x)`
+
     Differentiable to any order. Like ``scipy.special.j0``; `xgrad.special` says which library
     computes it.
 
@@ -373,7 +410,7 @@ def j0(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * ((xp.special.j0(x) - xp.special.jv(2, x)) / 2))
 def j1(xp: Any, x: Any, /) -> Any:
-    """Return the Bessel function of the first kind of order 1.
+    r"""Return the Bessel function of the first kind of order 1.
 
     Parameters
     ----------
@@ -394,6 +431,10 @@ def j1(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = J_1(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{2} \left(J_0(x) - J_2(x)\right)`
+
     Differentiable to any order. Like ``scipy.special.j1``; `xgrad.special` says which library
     computes it.
 
@@ -411,7 +452,7 @@ def j1(xp: Any, x: Any, /) -> Any:
     lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2),
 )
 def yv(xp: Any, v: Any, z: Any, /) -> Any:
-    """Return the Bessel function of the second kind of order `v`.
+    r"""Return the Bessel function of the second kind of order `v`.
 
     Parameters
     ----------
@@ -437,6 +478,11 @@ def yv(xp: Any, v: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = Y_v(z)
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `z`: :math:`\frac{\bar y}{2} \left(Y_{v - 1}(z) - Y_{v + 1}(z)\right)`
+
     Differentiable to any order in `z`. Like ``scipy.special.yv``; `xgrad.special` says which
     library computes it.
 
@@ -451,7 +497,7 @@ def yv(xp: Any, v: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * xp.special.y1(x))
 def y0(xp: Any, x: Any, /) -> Any:
-    """Return the Bessel function of the second kind of order 0.
+    r"""Return the Bessel function of the second kind of order 0.
 
     Parameters
     ----------
@@ -472,6 +518,10 @@ def y0(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = Y_0(x)
+
+    - Gradient for `x`: :math:`-\bar y\, Y_1(x)`
+
     Differentiable to any order. Like ``scipy.special.y0``; `xgrad.special` says which library
     computes it.
 
@@ -486,7 +536,7 @@ def y0(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * ((xp.special.y0(x) - xp.special.yv(2, x)) / 2))
 def y1(xp: Any, x: Any, /) -> Any:
-    """Return the Bessel function of the second kind of order 1.
+    r"""Return the Bessel function of the second kind of order 1.
 
     Parameters
     ----------
@@ -507,6 +557,10 @@ def y1(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = Y_1(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{2} \left(Y_0(x) - Y_2(x)\right)`
+
     Differentiable to any order. Like ``scipy.special.y1``; `xgrad.special` says which library
     computes it.
 
@@ -524,7 +578,7 @@ def y1(xp: Any, x: Any, /) -> Any:
     lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
 )
 def kv(xp: Any, v: Any, z: Any, /) -> Any:
-    """Return the modified Bessel function of the second kind of order `v`.
+    r"""Return the modified Bessel function of the second kind of order `v`.
 
     Parameters
     ----------
@@ -550,6 +604,11 @@ def kv(xp: Any, v: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K_v(z)
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `z`: :math:`-\frac{\bar y}{2} \left(K_{v - 1}(z) + K_{v + 1}(z)\right)`
+
     Differentiable to any order in `z`. Like ``scipy.special.kv``; `xgrad.special` says which
     library computes it.
 
@@ -572,7 +631,7 @@ def kv(xp: Any, v: Any, z: Any, /) -> Any:
     ),
 )
 def kve(xp: Any, v: Any, z: Any, /) -> Any:
-    """Return kv(v, z) * exp(z).
+    r"""Return kv(v, z) * exp(z).
 
     Parameters
     ----------
@@ -598,6 +657,11 @@ def kve(xp: Any, v: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K_v(z)\, e^z
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `z`: :math:`\bar y \left(y - \frac{K_{v - 1}(z) + K_{v + 1}(z)}{2}\, e^z\right)`
+
     Differentiable to any order in `z`. Like ``scipy.special.kve``; `xgrad.special` says which
     library computes it.
 
@@ -612,7 +676,7 @@ def kve(xp: Any, v: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * xp.special.k1(x))
 def k0(xp: Any, x: Any, /) -> Any:
-    """Return the modified Bessel function of the second kind of order 0.
+    r"""Return the modified Bessel function of the second kind of order 0.
 
     Parameters
     ----------
@@ -633,6 +697,10 @@ def k0(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K_0(x)
+
+    - Gradient for `x`: :math:`-\bar y\, K_1(x)`
+
     Differentiable to any order. Like ``scipy.special.k0``; `xgrad.special` says which library
     computes it.
 
@@ -647,7 +715,7 @@ def k0(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x, out: g * _scaled_bessel(xp, 0, x, out, out - xp.special.k1e(x), 1))
 def k0e(xp: Any, x: Any, /) -> Any:
-    """Return k0(x) * exp(x).
+    r"""Return k0(x) * exp(x).
 
     Parameters
     ----------
@@ -668,6 +736,10 @@ def k0e(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K_0(x)\, e^x
+
+    - Gradient for `x`: :math:`\bar y \left(y - K_1(x)\, e^x\right)`
+
     Differentiable to any order. Like ``scipy.special.k0e``; `xgrad.special` says which library
     computes it.
 
@@ -682,7 +754,7 @@ def k0e(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * ((xp.special.k0(x) + xp.special.kv(2, x)) / 2))
 def k1(xp: Any, x: Any, /) -> Any:
-    """Return the modified Bessel function of the second kind of order 1.
+    r"""Return the modified Bessel function of the second kind of order 1.
 
     Parameters
     ----------
@@ -703,6 +775,10 @@ def k1(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K_1(x)
+
+    - Gradient for `x`: :math:`-\frac{\bar y}{2} \left(K_0(x) + K_2(x)\right)`
+
     Differentiable to any order. Like ``scipy.special.k1``; `xgrad.special` says which library
     computes it.
 
@@ -721,7 +797,7 @@ def k1(xp: Any, x: Any, /) -> Any:
     )
 )
 def k1e(xp: Any, x: Any, /) -> Any:
-    """Return k1(x) * exp(x).
+    r"""Return k1(x) * exp(x).
 
     Parameters
     ----------
@@ -742,6 +818,10 @@ def k1e(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K_1(x)\, e^x
+
+    - Gradient for `x`: :math:`\bar y \left(y - \frac{K_0(x) + K_2(x)}{2}\, e^x\right)`
+
     Differentiable to any order. Like ``scipy.special.k1e``; `xgrad.special` says which library
     computes it.
 
@@ -756,7 +836,7 @@ def k1e(xp: Any, x: Any, /) -> Any:
 
 @kernel(None, lambda g, xp, n, x: g * ((xp.special.yv(n - 1, x) - xp.special.yv(n + 1, x)) / 2))
 def yn(xp: Any, n: Any, x: Any, /) -> Any:
-    """Return the Bessel function of the second kind of integer order `n`.
+    r"""Return the Bessel function of the second kind of integer order `n`.
 
     Parameters
     ----------
@@ -780,6 +860,10 @@ def yn(xp: Any, n: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = Y_n(x)
+
+    - Gradient for `x`: :math:`\frac{\bar y}{2} \left(Y_{n - 1}(x) - Y_{n + 1}(x)\right)`
+
     Differentiable to any order in `x`. Like ``scipy.special.yn``; `xgrad.special` says which
     library computes it.
 

@@ -33,7 +33,7 @@ def _f_density(xp: Any, dfn: Any, dfd: Any, x: Any) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, v, x: g * (gamma_density(xp, v / 2, x / 2) / 2))
 def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
-    """Return the chi-squared distribution function with `v` degrees of freedom.
+    r"""Return the chi-squared distribution function with `v` degrees of freedom.
 
     Parameters
     ----------
@@ -59,6 +59,12 @@ def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \int_0^x f(t)\, dt, \quad
+        f(t) = \frac{(t / 2)^{v / 2 - 1}\, e^{-t / 2}}{2\, \Gamma(v / 2)}
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `x`: :math:`\bar y\, f(x)`
+
     Differentiable to any order in `x`. Like ``scipy.special.chdtr``; `xgrad.special` says which
     library computes it.
 
@@ -73,7 +79,7 @@ def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, v, x: -g * (gamma_density(xp, v / 2, x / 2) / 2))
 def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
-    """Return 1 - chdtr(v, x), accurate where it is small.
+    r"""Return 1 - chdtr(v, x), accurate where it is small.
 
     Parameters
     ----------
@@ -99,6 +105,12 @@ def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \int_x^\infty f(t)\, dt, \quad
+        f(t) = \frac{(t / 2)^{v / 2 - 1}\, e^{-t / 2}}{2\, \Gamma(v / 2)}
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `x`: :math:`-\bar y\, f(x)`
+
     Differentiable to any order in `x`. Like ``scipy.special.chdtrc``; `xgrad.special` says which
     library computes it.
 
@@ -113,7 +125,7 @@ def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, v, out: -2 * g / gamma_density(xp, v / 2, out / 2))
 def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
-    """Return the inverse of `chdtrc` in `x`.
+    r"""Return the inverse of `chdtrc` in `x`.
 
     Parameters
     ----------
@@ -139,6 +151,12 @@ def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: \int_y^\infty f(t)\, dt = p, \quad
+        f(t) = \frac{(t / 2)^{v / 2 - 1}\, e^{-t / 2}}{2\, \Gamma(v / 2)}
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `p`: :math:`-\bar y / f(y)`
+
     Differentiable to any order in `p`. Like ``scipy.special.chdtri``; `xgrad.special` says which
     library computes it.
 
@@ -157,7 +175,7 @@ def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
     lambda g, xp, a, b, x: g * (a * gamma_density(xp, b, a * x)),
 )
 def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return the gamma distribution function with rate `a` and shape `b`.
+    r"""Return the gamma distribution function with rate `a` and shape `b`.
 
     Parameters
     ----------
@@ -183,6 +201,12 @@ def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \int_0^{a x} f(t)\, dt, \quad f(t) = \frac{t^{b - 1}\, e^{-t}}{\Gamma(b)}
+
+    - Gradient for `a`: :math:`\bar y\, x\, f(a x)`
+    - Gradient for `b`: none, since it has no closed form
+    - Gradient for `x`: :math:`\bar y\, a\, f(a x)`
+
     Differentiable to any order in `a` and `x`. Like ``scipy.special.gdtr``; `xgrad.special` says
     which library computes it.
 
@@ -201,7 +225,7 @@ def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     lambda g, xp, a, b, x: -g * (a * gamma_density(xp, b, a * x)),
 )
 def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return 1 - gdtr(a, b, x), accurate where it is small.
+    r"""Return 1 - gdtr(a, b, x), accurate where it is small.
 
     Parameters
     ----------
@@ -227,6 +251,12 @@ def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \int_{a x}^\infty f(t)\, dt, \quad f(t) = \frac{t^{b - 1}\, e^{-t}}{\Gamma(b)}
+
+    - Gradient for `a`: :math:`-\bar y\, x\, f(a x)`
+    - Gradient for `b`: none, since it has no closed form
+    - Gradient for `x`: :math:`-\bar y\, a\, f(a x)`
+
     Differentiable to any order in `a` and `x`. Like ``scipy.special.gdtrc``; `xgrad.special` says
     which library computes it.
 
@@ -241,7 +271,7 @@ def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: g * _f_density(xp, dfn, dfd, x))
 def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
-    """Return the F distribution function.
+    r"""Return the F distribution function.
 
     Parameters
     ----------
@@ -267,6 +297,15 @@ def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = F(x) = I_u\left(\frac{d_n}{2}, \frac{d_d}{2}\right), \quad
+        u = \frac{d_n x}{d_n x + d_d}
+
+    - Gradient for `dfn`: none, since it has no closed form
+    - Gradient for `dfd`: none, since it has no closed form
+    - Gradient for `x`: :math:`\bar y\, f(x)`, by the density
+      :math:`f(x) = \frac{u^{d_n / 2 - 1} (1 - u)^{d_d / 2 - 1}}{B(d_n / 2, d_d / 2)}\,
+      \frac{d_n d_d}{(d_n x + d_d)^2}`
+
     Differentiable to any order in `x`. Like ``scipy.special.fdtr``; `xgrad.special` says which
     library computes it.
 
@@ -281,7 +320,7 @@ def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: -g * _f_density(xp, dfn, dfd, x))
 def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
-    """Return 1 - fdtr(dfn, dfd, x), accurate where it is small.
+    r"""Return 1 - fdtr(dfn, dfd, x), accurate where it is small.
 
     Parameters
     ----------
@@ -307,6 +346,12 @@ def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = 1 - F(x)
+
+    - Gradient for `dfn`: none, since it has no closed form
+    - Gradient for `dfd`: none, since it has no closed form
+    - Gradient for `x`: :math:`-\bar y\, f(x)`, by the density :math:`f` of `fdtr`
+
     Differentiable to any order in `x`. Like ``scipy.special.fdtrc``; `xgrad.special` says which
     library computes it.
 
@@ -323,7 +368,7 @@ def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
     no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out)
 )
 def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
-    """Return the inverse of `fdtr` in `x`.
+    r"""Return the inverse of `fdtr` in `x`.
 
     Parameters
     ----------
@@ -349,6 +394,12 @@ def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: F(y) = p
+
+    - Gradient for `dfn`: none, since it has no closed form
+    - Gradient for `dfd`: none, since it has no closed form
+    - Gradient for `p`: :math:`\bar y / f(y)`, by the density :math:`f` of `fdtr`
+
     Differentiable to any order in `p`. Like ``scipy.special.fdtri``; `xgrad.special` says which
     library computes it.
 
@@ -363,7 +414,7 @@ def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, df, t: g * _t_density(xp, df, t))
 def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
-    """Return Student's t distribution function.
+    r"""Return Student's t distribution function.
 
     Parameters
     ----------
@@ -389,6 +440,12 @@ def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \int_{-\infty}^t f(s)\, ds, \quad
+        f(s) = \frac{(1 + s^2 / \nu)^{-(\nu + 1) / 2}}{\sqrt{\nu}\, B(\nu / 2, 1 / 2)}
+
+    - Gradient for `df`: none, since it has no closed form
+    - Gradient for `t`: :math:`\bar y\, f(t)`; :math:`\nu` is `df`
+
     Differentiable to any order in `t`. Like ``scipy.special.stdtr``; `xgrad.special` says which
     library computes it.
 
@@ -403,7 +460,7 @@ def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, df, out: g / _t_density(xp, df, out))
 def stdtrit(xp: Any, df: Any, p: Any, /) -> Any:
-    """Return the inverse of `stdtr` in `t`.
+    r"""Return the inverse of `stdtr` in `t`.
 
     Parameters
     ----------
@@ -429,6 +486,11 @@ def stdtrit(xp: Any, df: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: F(y) = p
+
+    - Gradient for `df`: none, since it has no closed form
+    - Gradient for `p`: :math:`\bar y / f(y)`, by the density :math:`f` of `stdtr`
+
     Differentiable to any order in `p`. Like ``scipy.special.stdtrit``; `xgrad.special` says which
     library computes it.
 

@@ -23,7 +23,7 @@ def as_count(xp: Any, n: Any, *others: Any) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, k + 1, n - k, p))
 def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return the binomial distribution function: at most `k` successes in `n` trials.
+    r"""Return the binomial distribution function: at most `k` successes in `n` trials.
 
     Parameters
     ----------
@@ -47,6 +47,11 @@ def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sum_{j = 0}^k \binom{n}{j} p^j (1 - p)^{n - j}
+
+    - Gradient for `p`: :math:`-\bar y\, f(p)`, with
+      :math:`f(p) = \frac{p^k (1 - p)^{n - k - 1}}{B(k + 1, n - k)}`
+
     Differentiable to any order in `p`. Like ``scipy.special.bdtr``; `xgrad.special` says which
     library computes it.
 
@@ -61,7 +66,7 @@ def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, k + 1, n - k, p))
 def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return 1 - bdtr(k, n, p), accurate where it is small.
+    r"""Return 1 - bdtr(k, n, p), accurate where it is small.
 
     Parameters
     ----------
@@ -85,6 +90,11 @@ def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sum_{j = k + 1}^n \binom{n}{j} p^j (1 - p)^{n - j}
+
+    - Gradient for `p`: :math:`\bar y\, f(p)`, with
+      :math:`f(p) = \frac{p^k (1 - p)^{n - k - 1}}{B(k + 1, n - k)}`
+
     Differentiable to any order in `p`. Like ``scipy.special.bdtrc``; `xgrad.special` says which
     library computes it.
 
@@ -99,7 +109,7 @@ def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, out: -g / beta_density(xp, k + 1, n - k, out))
 def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
-    """Return the inverse of `bdtr` in `p`.
+    r"""Return the inverse of `bdtr` in `p`.
 
     Parameters
     ----------
@@ -123,6 +133,11 @@ def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: \operatorname{bdtr}(k, n, z) = y
+
+    - Gradient for `y`: :math:`-\bar z / f(z)`, with
+      :math:`f(z) = \frac{z^k (1 - z)^{n - k - 1}}{B(k + 1, n - k)}`
+
     Differentiable to any order in `y`. Like ``scipy.special.bdtri``; `xgrad.special` says which
     library computes it.
 
@@ -137,7 +152,7 @@ def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, n, k + 1, p))
 def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return the negative binomial distribution function: at most `k` failures before success `n`.
+    r"""Return the negative binomial distribution function: at most `k` failures before success `n`.
 
     Parameters
     ----------
@@ -161,6 +176,11 @@ def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sum_{j = 0}^k \binom{n + j - 1}{j} p^n (1 - p)^j
+
+    - Gradient for `p`: :math:`\bar y\, f(p)`, with
+      :math:`f(p) = \frac{p^{n - 1} (1 - p)^k}{B(n, k + 1)}`
+
     Differentiable to any order in `p`. Like ``scipy.special.nbdtr``; `xgrad.special` says which
     library computes it.
 
@@ -175,7 +195,7 @@ def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, n, k + 1, p))
 def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return 1 - nbdtr(k, n, p), accurate where it is small.
+    r"""Return 1 - nbdtr(k, n, p), accurate where it is small.
 
     Parameters
     ----------
@@ -199,6 +219,11 @@ def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sum_{j = k + 1}^\infty \binom{n + j - 1}{j} p^n (1 - p)^j
+
+    - Gradient for `p`: :math:`-\bar y\, f(p)`, with
+      :math:`f(p) = \frac{p^{n - 1} (1 - p)^k}{B(n, k + 1)}`
+
     Differentiable to any order in `p`. Like ``scipy.special.nbdtrc``; `xgrad.special` says which
     library computes it.
 
@@ -213,7 +238,7 @@ def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, out: g / beta_density(xp, n, k + 1, out))
 def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
-    """Return the inverse of `nbdtr` in `p`.
+    r"""Return the inverse of `nbdtr` in `p`.
 
     Parameters
     ----------
@@ -237,6 +262,11 @@ def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: \operatorname{nbdtr}(k, n, z) = y
+
+    - Gradient for `y`: :math:`\bar z / f(z)`, with
+      :math:`f(z) = \frac{z^{n - 1} (1 - z)^k}{B(n, k + 1)}`
+
     Differentiable to any order in `y`. Like ``scipy.special.nbdtri``; `xgrad.special` says which
     library computes it.
 
@@ -251,7 +281,7 @@ def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
 @kernel(None, lambda g, xp, k, m: -g * gamma_density(xp, k + 1, m))
 def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
-    """Return the Poisson distribution function with mean `m`: at most `k` events.
+    r"""Return the Poisson distribution function with mean `m`: at most `k` events.
 
     Parameters
     ----------
@@ -275,6 +305,10 @@ def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sum_{j = 0}^k \frac{m^j}{j!}\, e^{-m}
+
+    - Gradient for `m`: :math:`-\bar y\, \frac{m^k e^{-m}}{k!}`
+
     Differentiable to any order in `m`. Like ``scipy.special.pdtr``; `xgrad.special` says which
     library computes it.
 
@@ -289,7 +323,7 @@ def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
 
 @kernel(None, lambda g, xp, k, m: g * gamma_density(xp, k + 1, m))
 def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
-    """Return 1 - pdtr(k, m), accurate where it is small.
+    r"""Return 1 - pdtr(k, m), accurate where it is small.
 
     Parameters
     ----------
@@ -313,6 +347,10 @@ def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \sum_{j = k + 1}^\infty \frac{m^j}{j!}\, e^{-m}
+
+    - Gradient for `m`: :math:`\bar y\, \frac{m^k e^{-m}}{k!}`
+
     Differentiable to any order in `m`. Like ``scipy.special.pdtrc``; `xgrad.special` says which
     library computes it.
 
@@ -327,7 +365,7 @@ def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
 
 @kernel(None, lambda g, xp, k, out: -g / gamma_density(xp, k + 1, out))
 def pdtri(xp: Any, k: Any, y: Any, /) -> Any:
-    """Return the inverse of `pdtr` in `m`.
+    r"""Return the inverse of `pdtr` in `m`.
 
     Parameters
     ----------
@@ -351,6 +389,10 @@ def pdtri(xp: Any, k: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: \operatorname{pdtr}(k, z) = y
+
+    - Gradient for `y`: :math:`-\bar z\, \frac{k!}{z^k e^{-z}}`
+
     Differentiable to any order in `y`. Like ``scipy.special.pdtri``; `xgrad.special` says which
     library computes it.
 

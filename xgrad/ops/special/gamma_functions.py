@@ -42,7 +42,7 @@ __all__ = [
 
 @kernel(lambda g, xp, z, out: g * (out * xp.special.psi(z)))
 def gamma(xp: Any, z: Any, /) -> Any:
-    """Return the gamma function, which is (z - 1)! where `z` is an integer.
+    r"""Return the gamma function, which is (z - 1)! where `z` is an integer.
 
     Parameters
     ----------
@@ -63,6 +63,10 @@ def gamma(xp: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \Gamma(z) = \int_0^\infty t^{z - 1}\, e^{-t}\, dt
+
+    - Gradient for `z`: :math:`\bar y\, y\, \psi(z)`
+
     Differentiable to any order. Like ``scipy.special.gamma``; `xgrad.special` says which library
     computes it.
 
@@ -77,7 +81,7 @@ def gamma(xp: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * xp.special.psi(x))
 def gammaln(xp: Any, x: Any, /) -> Any:
-    """Return the logarithm of the gamma function's absolute value.
+    r"""Return the logarithm of the gamma function's absolute value.
 
     Parameters
     ----------
@@ -98,6 +102,10 @@ def gammaln(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln|\Gamma(x)|
+
+    - Gradient for `x`: :math:`\bar y\, \psi(x)`
+
     Differentiable to any order. Like ``scipy.special.gammaln``; `xgrad.special` says which library
     computes it.
 
@@ -112,7 +120,7 @@ def gammaln(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, z: g * xp.special.psi(z))
 def loggamma(xp: Any, z: Any, /) -> Any:
-    """Return the logarithm of the gamma function, which is NaN for negative numbers.
+    r"""Return the logarithm of the gamma function, which is NaN for negative numbers.
 
     Parameters
     ----------
@@ -133,6 +141,10 @@ def loggamma(xp: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln(\Gamma(z))
+
+    - Gradient for `z`: :math:`\bar y\, \psi(z)`
+
     Differentiable to any order. Like ``scipy.special.loggamma``; `xgrad.special` says which library
     computes it.
 
@@ -147,7 +159,7 @@ def loggamma(xp: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp: xp.zeros_like(g))
 def gammasgn(xp: Any, x: Any, /) -> Any:
-    """Return the sign of the gamma function; its derivative is 0.
+    r"""Return the sign of the gamma function; its derivative is 0.
 
     Parameters
     ----------
@@ -168,6 +180,10 @@ def gammasgn(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \operatorname{sign}(\Gamma(x))
+
+    - Gradient for `x`: :math:`0`
+
     Differentiable to any order. Like ``scipy.special.gammasgn``; `xgrad.special` says which library
     computes it.
 
@@ -182,7 +198,7 @@ def gammasgn(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, z: g * xp.special.polygamma(1, z))
 def psi(xp: Any, z: Any, /) -> Any:
-    """Return the digamma function, the derivative of `gammaln`.
+    r"""Return the digamma function, the derivative of `gammaln`.
 
     Parameters
     ----------
@@ -203,6 +219,10 @@ def psi(xp: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \psi(z) = \frac{\Gamma'(z)}{\Gamma(z)}
+
+    - Gradient for `z`: :math:`\bar y\, \psi^{(1)}(z)`
+
     Differentiable to any order. Like ``scipy.special.psi``; `xgrad.special` says which library
     computes it.
 
@@ -223,7 +243,7 @@ digamma = psi
     lambda g, xp, a, b, out: g * (out * (xp.special.psi(b) - xp.special.psi(a + b))),
 )
 def beta(xp: Any, a: Any, b: Any, /) -> Any:
-    """Return the beta function, gamma(a) * gamma(b) / gamma(a + b).
+    r"""Return the beta function, gamma(a) * gamma(b) / gamma(a + b).
 
     Parameters
     ----------
@@ -247,6 +267,11 @@ def beta(xp: Any, a: Any, b: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = B(a, b) = \frac{\Gamma(a)\, \Gamma(b)}{\Gamma(a + b)}
+
+    - Gradient for `a`: :math:`\bar y\, y\, (\psi(a) - \psi(a + b))`
+    - Gradient for `b`: :math:`\bar y\, y\, (\psi(b) - \psi(a + b))`
+
     Differentiable to any order. Like ``scipy.special.beta``; `xgrad.special` says which library
     computes it.
 
@@ -264,7 +289,7 @@ def beta(xp: Any, a: Any, b: Any, /) -> Any:
     lambda g, xp, a, b: g * (xp.special.psi(b) - xp.special.psi(a + b)),
 )
 def betaln(xp: Any, a: Any, b: Any, /) -> Any:
-    """Return the logarithm of the beta function's absolute value.
+    r"""Return the logarithm of the beta function's absolute value.
 
     Parameters
     ----------
@@ -288,6 +313,11 @@ def betaln(xp: Any, a: Any, b: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \ln|B(a, b)|
+
+    - Gradient for `a`: :math:`\bar y\, (\psi(a) - \psi(a + b))`
+    - Gradient for `b`: :math:`\bar y\, (\psi(b) - \psi(a + b))`
+
     Differentiable to any order. Like ``scipy.special.betaln``; `xgrad.special` says which library
     computes it.
 
@@ -312,7 +342,7 @@ def _shape_slope(xp: Any, a: Any, x: Any) -> Any:
     lambda g, xp, a, x: g * gamma_density(xp, a, x),
 )
 def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
-    """Return the gamma distribution function with shape `a`.
+    r"""Return the gamma distribution function with shape `a`.
 
     Parameters
     ----------
@@ -338,6 +368,13 @@ def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = P(a, x) = \int_0^x f(t)\, dt, \quad
+        f(t) = \frac{t^{a - 1}\, e^{-t}}{\Gamma(a)}
+
+    - Gradient for `a`: :math:`\bar y\, \frac{\partial P}{\partial a}(a, x)`, by a series or
+      quadrature
+    - Gradient for `x`: :math:`\bar y\, f(x)`
+
     Differentiable to any order in `x`, and once in `a`. Like ``scipy.special.gammainc``;
     `xgrad.special` says which library computes it.
 
@@ -355,7 +392,7 @@ def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
     lambda g, xp, a, x: -g * gamma_density(xp, a, x),
 )
 def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
-    """Return 1 - gammainc(a, x), accurate where it is small.
+    r"""Return 1 - gammainc(a, x), accurate where it is small.
 
     Parameters
     ----------
@@ -381,6 +418,13 @@ def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = Q(a, x) = \int_x^\infty f(t)\, dt, \quad
+        f(t) = \frac{t^{a - 1}\, e^{-t}}{\Gamma(a)}
+
+    - Gradient for `a`: :math:`\bar y\, \frac{\partial Q}{\partial a}(a, x)`, by a series or
+      quadrature
+    - Gradient for `x`: :math:`-\bar y\, f(x)`
+
     Differentiable to any order in `x`, and once in `a`. Like ``scipy.special.gammaincc``;
     `xgrad.special` says which library computes it.
 
@@ -398,7 +442,7 @@ def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
     lambda g, xp, a, out: g / gamma_density(xp, a, out),
 )
 def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
-    """Return the inverse of `gammainc` in `x`.
+    r"""Return the inverse of `gammainc` in `x`.
 
     Parameters
     ----------
@@ -424,6 +468,11 @@ def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: P(a, z) = y, \quad f(z) = \frac{z^{a - 1}\, e^{-z}}{\Gamma(a)}
+
+    - Gradient for `a`: :math:`-\frac{\bar z}{f(z)}\, \frac{\partial P}{\partial a}(a, z)`
+    - Gradient for `y`: :math:`\bar z / f(z)`
+
     Differentiable to any order in `y`, and once in `a`. Like ``scipy.special.gammaincinv``;
     `xgrad.special` says which library computes it.
 
@@ -441,7 +490,7 @@ def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
     lambda g, xp, a, out: -g / gamma_density(xp, a, out),
 )
 def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
-    """Return the inverse of `gammaincc` in `x`.
+    r"""Return the inverse of `gammaincc` in `x`.
 
     Parameters
     ----------
@@ -467,6 +516,11 @@ def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: Q(a, z) = y, \quad f(z) = \frac{z^{a - 1}\, e^{-z}}{\Gamma(a)}
+
+    - Gradient for `a`: :math:`\frac{\bar z}{f(z)}\, \frac{\partial Q}{\partial a}(a, z)`
+    - Gradient for `y`: :math:`-\bar z / f(z)`
+
     Differentiable to any order in `y`, and once in `a`. Like ``scipy.special.gammainccinv``;
     `xgrad.special` says which library computes it.
 
@@ -481,7 +535,7 @@ def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * beta_density(xp, a, b, x))
 def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return the beta distribution function.
+    r"""Return the beta distribution function.
 
     Parameters
     ----------
@@ -507,6 +561,13 @@ def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = I_x(a, b) = \int_0^x f(t)\, dt, \quad
+        f(t) = \frac{t^{a - 1} (1 - t)^{b - 1}}{B(a, b)}
+
+    - Gradient for `a`: none, since it has no closed form
+    - Gradient for `b`: none, since it has no closed form
+    - Gradient for `x`: :math:`\bar y\, f(x)`
+
     Differentiable to any order in `x`. Like ``scipy.special.betainc``; `xgrad.special` says which
     library computes it.
 
@@ -521,7 +582,7 @@ def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: -g * beta_density(xp, a, b, x))
 def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return 1 - betainc(a, b, x), accurate where it is small.
+    r"""Return 1 - betainc(a, b, x), accurate where it is small.
 
     Parameters
     ----------
@@ -547,6 +608,12 @@ def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = 1 - I_x(a, b), \quad f(t) = \frac{t^{a - 1} (1 - t)^{b - 1}}{B(a, b)}
+
+    - Gradient for `a`: none, since it has no closed form
+    - Gradient for `b`: none, since it has no closed form
+    - Gradient for `x`: :math:`-\bar y\, f(x)`
+
     Differentiable to any order in `x`. Like ``scipy.special.betaincc``; `xgrad.special` says which
     library computes it.
 
@@ -561,7 +628,7 @@ def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, out: g / beta_density(xp, a, b, out))
 def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
-    """Return the inverse of `betainc` in `x`.
+    r"""Return the inverse of `betainc` in `x`.
 
     Parameters
     ----------
@@ -587,6 +654,12 @@ def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: I_z(a, b) = y, \quad f(z) = \frac{z^{a - 1} (1 - z)^{b - 1}}{B(a, b)}
+
+    - Gradient for `a`: none, since it has no closed form
+    - Gradient for `b`: none, since it has no closed form
+    - Gradient for `y`: :math:`\bar z / f(z)`
+
     Differentiable to any order in `y`. Like ``scipy.special.betaincinv``; `xgrad.special` says
     which library computes it.
 
@@ -601,7 +674,7 @@ def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)))
 def zeta(xp: Any, x: Any, q: Any, /) -> Any:
-    """Return Hurwitz' zeta function, the sum of (q + k)**-x over the integers k from 0 on.
+    r"""Return Hurwitz' zeta function, the sum of (q + k)**-x over the integers k from 0 on.
 
     Parameters
     ----------
@@ -627,6 +700,11 @@ def zeta(xp: Any, x: Any, q: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \zeta(x, q) = \sum_{k = 0}^\infty \frac{1}{(q + k)^x}
+
+    - Gradient for `x`: none, since it has no closed form
+    - Gradient for `q`: :math:`-\bar y\, x\, \zeta(x + 1, q)`
+
     Differentiable to any order in `q`. Like ``scipy.special.zeta``; `xgrad.special` says which
     library computes it.
 
@@ -648,7 +726,7 @@ def zeta(xp: Any, x: Any, q: Any, /) -> Any:
     scipy_promotion=True,
 )
 def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
-    """Return the derivative of `psi` of order `n`.
+    r"""Return the derivative of `psi` of order `n`.
 
     Parameters
     ----------
@@ -673,6 +751,10 @@ def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \psi^{(n)}(x)
+
+    - Gradient for `x`: :math:`\bar y\, \psi^{(n + 1)}(x)`
+
     Differentiable to any order in `x`. Like ``scipy.special.polygamma``; `xgrad.special` says which
     library computes it.
 
@@ -694,7 +776,7 @@ def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, z, out: -g * (out * xp.special.psi(z)))
 def rgamma(xp: Any, z: Any, /) -> Any:
-    """Return 1 / gamma(z), which is 0 at the poles of `gamma`, where its derivative is NaN.
+    r"""Return 1 / gamma(z), which is 0 at the poles of `gamma`, where its derivative is NaN.
 
     Parameters
     ----------
@@ -715,6 +797,10 @@ def rgamma(xp: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \frac{1}{\Gamma(z)}
+
+    - Gradient for `z`: :math:`-\bar y\, y\, \psi(z)`
+
     Differentiable to any order. Like ``scipy.special.rgamma``; `xgrad.special` says which library
     computes it.
 
@@ -732,7 +818,7 @@ def rgamma(xp: Any, z: Any, /) -> Any:
     lambda g, xp, x, y, out: g * (out * (xp.special.psi(x - y + 1) - xp.special.psi(y + 1))),
 )
 def binom(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return the binomial coefficient, also for real numbers.
+    r"""Return the binomial coefficient, also for real numbers.
 
     Parameters
     ----------
@@ -756,6 +842,11 @@ def binom(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: z = \binom{x}{y} = \frac{\Gamma(x + 1)}{\Gamma(y + 1)\, \Gamma(x - y + 1)}
+
+    - Gradient for `x`: :math:`\bar z\, z\, (\psi(x + 1) - \psi(x - y + 1))`
+    - Gradient for `y`: :math:`\bar z\, z\, (\psi(x - y + 1) - \psi(y + 1))`
+
     Differentiable to any order. Like ``scipy.special.binom``; `xgrad.special` says which library
     computes it.
 
@@ -773,7 +864,7 @@ def binom(xp: Any, x: Any, y: Any, /) -> Any:
     lambda g, xp, z, m, out: g * (out * xp.special.psi(z + m)),
 )
 def poch(xp: Any, z: Any, m: Any, /) -> Any:
-    """Return Pochhammer's symbol, gamma(z + m) / gamma(z).
+    r"""Return Pochhammer's symbol, gamma(z + m) / gamma(z).
 
     Parameters
     ----------
@@ -797,6 +888,11 @@ def poch(xp: Any, z: Any, m: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = (z)_m = \frac{\Gamma(z + m)}{\Gamma(z)}
+
+    - Gradient for `z`: :math:`\bar y\, y\, (\psi(z + m) - \psi(z))`
+    - Gradient for `m`: :math:`\bar y\, y\, \psi(z + m)`
+
     Differentiable to any order. Like ``scipy.special.poch``; `xgrad.special` says which library
     computes it.
 
@@ -810,7 +906,7 @@ def poch(xp: Any, z: Any, m: Any, /) -> Any:
 
 
 def multigammaln(a: Any, d: int, /) -> Tensor:
-    """Return the logarithm of the multivariate gamma function of dimension `d`.
+    r"""Return the logarithm of the multivariate gamma function of dimension `d`.
 
     Parameters
     ----------
@@ -832,6 +928,10 @@ def multigammaln(a: Any, d: int, /) -> Tensor:
 
     Notes
     -----
+    .. math:: y = \frac{d (d - 1)}{4} \ln(\pi) + \sum_{j = 0}^{d - 1} \ln(\Gamma(a - j / 2))
+
+    - Gradient for `a`: :math:`\bar y\, \sum_{j = 0}^{d - 1} \psi(a - j / 2)`
+
     Differentiable to any order. Like ``scipy.special.multigammaln``.
 
     Examples

@@ -38,7 +38,17 @@ def _refuse_shape(g: Any) -> Any:
     lambda g, xp, a, x, out: g * (xp.special.psi(a) - xp.log(x) - out * ((a - 1) / x - 1)),
 )
 def gamma_quantile_slope(xp: Any, a: Any, x: Any, /) -> Any:
-    """Return the derivative by the shape `a` of the quantile `x` of a fixed probability."""
+    r"""Return the derivative by the shape `a` of the quantile `x` of a fixed probability.
+
+    Notes
+    -----
+    .. math:: y = -\frac{1}{f(x)}\, \frac{\partial P}{\partial a}(a, x), \quad
+        f(x) = \frac{x^{a - 1}\, e^{-x}}{\Gamma(a)}
+
+    - Gradient for `a`: none, since it has no closed form
+    - Gradient for `x`: :math:`\bar y \left(\psi(a) - \ln(x) - y
+      \left(\frac{a - 1}{x} - 1\right)\right)`
+    """
     a, x = as_arrays(xp, a, x)
     shape = (a > 0) & (a < xp.inf)
     valid, at_end = shape & (x > 0) & (x < xp.inf), shape & ((x == 0) | (x == xp.inf))

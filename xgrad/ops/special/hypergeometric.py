@@ -27,7 +27,7 @@ def _lpmv_rule(g: Any, xp: Any, m: Any, v: Any, x: Any, out: Any) -> Any:
     lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)),
 )
 def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return Kummer's confluent hypergeometric function.
+    r"""Return Kummer's confluent hypergeometric function.
 
     Parameters
     ----------
@@ -53,6 +53,12 @@ def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = {}_1F_1(a; b; x) = \sum_{k = 0}^\infty \frac{(a)_k}{(b)_k}\, \frac{x^k}{k!}
+
+    - Gradient for `a`: none, since it has no closed form
+    - Gradient for `b`: none, since it has no closed form
+    - Gradient for `x`: :math:`\bar y\, \frac{a}{b}\, {}_1F_1(a + 1; b + 1; x)`
+
     Differentiable to any order in `x`. Like ``scipy.special.hyp1f1``; `xgrad.special` says which
     library computes it.
 
@@ -72,7 +78,7 @@ def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     lambda g, xp, a, b, c, z: g * (a * b / c * xp.special.hyp2f1(a + 1, b + 1, c + 1, z)),
 )
 def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
-    """Return Gauss' hypergeometric function.
+    r"""Return Gauss' hypergeometric function.
 
     Parameters
     ----------
@@ -98,6 +104,14 @@ def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = {}_2F_1(a, b; c; z) =
+        \sum_{k = 0}^\infty \frac{(a)_k (b)_k}{(c)_k}\, \frac{z^k}{k!}
+
+    - Gradient for `a`: none, since it has no closed form
+    - Gradient for `b`: none, since it has no closed form
+    - Gradient for `c`: none, since it has no closed form
+    - Gradient for `z`: :math:`\bar y\, \frac{a b}{c}\, {}_2F_1(a + 1, b + 1; c + 1; z)`
+
     Differentiable to any order in `z`. Like ``scipy.special.hyp2f1``; `xgrad.special` says which
     library computes it.
 
@@ -112,7 +126,7 @@ def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, m: g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, m)))
 def ellipk(xp: Any, m: Any, /) -> Any:
-    """Return the complete elliptic integral of the first kind with parameter `m`.
+    r"""Return the complete elliptic integral of the first kind with parameter `m`.
 
     `m` is the square of the modulus.
 
@@ -135,6 +149,10 @@ def ellipk(xp: Any, m: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K(m) = \int_0^{\pi / 2} \frac{dt}{\sqrt{1 - m \sin^2(t)}}
+
+    - Gradient for `m`: :math:`\bar y\, \frac{\pi}{8}\, {}_2F_1(3/2, 3/2; 2; m)`
+
     Differentiable to any order. Like ``scipy.special.ellipk``; `xgrad.special` says which library
     computes it.
 
@@ -149,7 +167,7 @@ def ellipk(xp: Any, m: Any, /) -> Any:
 
 @kernel(lambda g, xp, p: -g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, 1 - p)))
 def ellipkm1(xp: Any, p: Any, /) -> Any:
-    """Return ellipk(1 - p), accurate where `p` is small.
+    r"""Return ellipk(1 - p), accurate where `p` is small.
 
     Parameters
     ----------
@@ -170,6 +188,10 @@ def ellipkm1(xp: Any, p: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = K(1 - p)
+
+    - Gradient for `p`: :math:`-\bar y\, \frac{\pi}{8}\, {}_2F_1(3/2, 3/2; 2; 1 - p)`
+
     Differentiable to any order. Like ``scipy.special.ellipkm1``; `xgrad.special` says which library
     computes it.
 
@@ -184,7 +206,7 @@ def ellipkm1(xp: Any, p: Any, /) -> Any:
 
 @kernel(None, no_closed_form, _lpmv_rule)
 def lpmv(xp: Any, m: Any, v: Any, x: Any, /) -> Any:
-    """Return the associated Legendre function of order `m` and degree `v` for abs(x) <= 1.
+    r"""Return the associated Legendre function of order `m` and degree `v` for abs(x) <= 1.
 
     Parameters
     ----------
@@ -210,6 +232,11 @@ def lpmv(xp: Any, m: Any, v: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = P_v^m(x)
+
+    - Gradient for `v`: none, since it has no closed form
+    - Gradient for `x`: :math:`\bar y\, \frac{v x y - (v + m)\, P_{v - 1}^m(x)}{x^2 - 1}`
+
     Differentiable to any order in `x`. Like ``scipy.special.lpmv``; `xgrad.special` says which
     library computes it.
 
