@@ -8,7 +8,6 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from xgrad.backend.device import intercepting
 from xgrad.backend.devices import current_device
 
 DEVICES = ("cpu", "strict", "torch", "torch:1", "cuda")
-collect_ignore = ["pytorch_samples"]  # programs, which import PyTorch when they are loaded
 PEERS = {"torch", "jax", "onnxruntime"}  # fixtures of what ``make test-peers`` installs
 
 
@@ -103,8 +101,6 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
             return False
         if given is not None and given.params.get("capturing_device", chosen[0]) not in chosen:
             return False
-    if item.path.parts[-2:] == ("xgrad", "onnx.py"):  # its examples
-        return bool(find_spec("ndonnx"))
     if not config.getoption("--peers"):
         return True
     return bool(fixtures & (PEERS | {"library"})) or any(d.startswith("torch") for d in devices)

@@ -41,7 +41,7 @@ class Independent(Distribution):
     >>> normal = xgrad.distributions.Normal(xgrad.zeros(3), 1.0)
     >>> vectors = xgrad.distributions.Independent(normal, 1)
     >>> vectors.batch_shape, vectors.event_shape, vectors.log_prob(xgrad.zeros(3))
-    ((), (3,), Tensor(-2.756...))
+    ((), (3,), Tensor(-2.7568154))
     """
 
     def __init__(

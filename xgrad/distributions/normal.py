@@ -43,7 +43,7 @@ class Normal(Distribution):
     >>> import xgrad
     >>> normal = xgrad.distributions.Normal(0.0, xgrad.asarray([1.0, 2.0]))
     >>> normal.log_prob(0.0)
-    Tensor([-0.918..., -1.612...])
+    Tensor([-0.9189385, -1.6120857])
     >>> scale = xgrad.tensor(2.0, requires_grad=True)
     >>> xgrad.distributions.Normal(1.0, scale).rsample((1000,)).std().backward()
     >>> 0.9 < scale.grad.item() < 1.1
@@ -116,7 +116,7 @@ class LogNormal(Distribution):
     --------
     >>> import xgrad
     >>> xgrad.distributions.LogNormal(0.0, 1.0).mean
-    Tensor(1.648...)
+    Tensor(1.6487212)
     """
 
     arg_constraints: ClassVar = Normal.arg_constraints
@@ -182,7 +182,7 @@ class HalfNormal(Distribution):
     --------
     >>> import xgrad
     >>> xgrad.distributions.HalfNormal(2.0).cdf(xgrad.asarray([0.0, 2.0]))
-    Tensor([0.    , 0.682...])
+    Tensor([0.       , 0.6826895])
     """
 
     arg_constraints: ClassVar = {"scale": constraints.positive}

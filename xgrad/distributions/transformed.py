@@ -40,7 +40,7 @@ class TransformedDistribution(Distribution):
     >>> from xgrad.distributions import Normal, TransformedDistribution, transforms
     >>> squashed = TransformedDistribution(Normal(0.0, 1.0), transforms.TanhTransform())
     >>> squashed.log_prob(0.0), squashed.cdf(0.0)
-    (Tensor(-0.918...), Tensor(0.5))
+    (Tensor(-0.9189385), Tensor(0.5))
     """
 
     def __init__(

@@ -46,8 +46,6 @@ class profile(Scope[Any]):
     ...     (x @ x).sum().backward()
     >>> prof.by_op()["matmul"].calls, prof.by_op()["matmul"].memory
     ({'forward': 1, 'backward': 2}, 120000)
-    >>> print(prof)
-    op             calls ...
     """
 
     def __init__(self) -> None:

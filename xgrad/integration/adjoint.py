@@ -95,7 +95,7 @@ def odeint_adjoint(
     >>> y = xgrad.odeint_adjoint(lambda t, y: -rate * y, xgrad.asarray([1.0]), times)
     >>> y[2].sum().backward()  # the derivative of exp(-2 * rate)
     >>> rate.grad
-    Tensor(-0.735...)
+    Tensor(-0.7357603)
     """
     problem = Problem("odeint_adjoint", f, y0, t, args, rtol, atol, method, options)
     if problem.states[0].dtype.kind == "c":

@@ -90,10 +90,10 @@ def odeint(
     >>> rate = xgrad.tensor(0.5, requires_grad=True)
     >>> y = xgrad.odeint(lambda t, y: -rate * y, xgrad.asarray([1.0]), [0.0, 1.0, 2.0])
     >>> y.detach().reshape(-1)
-    Tensor([1.       , 0.606..., 0.367...])
+    Tensor([1.        , 0.6065292 , 0.36788037])
     >>> y[2].sum().backward()  # the derivative of exp(-2 * rate)
     >>> rate.grad
-    Tensor(-0.735...)
+    Tensor(-0.7357474)
     """
     problem = Problem("odeint", f, y0, t, args, rtol, atol, method, options)
     results = solve(problem, problem.slopes, problem.states, problem.times)

@@ -165,7 +165,7 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     >>> q, r = xgrad.linalg.qr(xgrad.asarray([[3.0, 1.0], [4.0, 2.0]]))
     >>> xgrad.abs(r)
     Tensor([[5. , 2.2],
-            [0. , 0.4...]])
+            [0. , 0.4]])
     """
     return QRResult(*_qr(x, mode=mode))
 

@@ -141,8 +141,8 @@ def eig(x: Tensor, /) -> EigResult:
     >>> import xgrad
     >>> values, vectors = xgrad.linalg.eig(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
     >>> values, xgrad.abs(vectors)
-    (Tensor([0.+1.j, 0.-1.j], dtype=complex64), Tensor([[0.7..., 0.7...],
-            [0.7..., 0.7...]]))
+    (Tensor([0.+1.j, 0.-1.j], dtype=complex64), Tensor([[0.70710677, 0.70710677],
+            [0.70710677, 0.70710677]]))
     """
     return EigResult(*_eig(x))
 

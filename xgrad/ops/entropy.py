@@ -147,7 +147,7 @@ def entr(xp: Any, x: Any, /) -> Any:
     --------
     >>> from xgrad import asarray, special
     >>> special.entr(asarray([0.0, 0.5, 1.0]))
-    Tensor([0.       , 0.346..., 0.       ])
+    Tensor([0.       , 0.3465736, 0.       ])
     """
     return xp.where(x < 0, -math.inf, 0 - x * xp.log(xp.where(x <= 0, 1, x)))
 
@@ -230,7 +230,7 @@ def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
     --------
     >>> from xgrad import asarray, special
     >>> special.rel_entr(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
-    Tensor([0.       , 0.346...])
+    Tensor([0.       , 0.3465736])
     """
     return _in_domain(
         xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: xp.zeros_like(x + y), math.inf
@@ -283,7 +283,7 @@ def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
     --------
     >>> from xgrad import asarray, special
     >>> special.kl_div(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
-    Tensor([0.5      , 0.096...])
+    Tensor([0.5       , 0.09657359])
     """
     return _in_domain(
         xp, x, y, lambda x, y: x * _log_ratio(xp, x, y) - x + y, lambda x, y: x + y, math.inf
@@ -321,6 +321,6 @@ def log_expit(xp: Any, x: Any, /) -> Any:
     --------
     >>> from xgrad import asarray, special
     >>> special.log_expit(asarray([-1e4, 0.0]))
-    Tensor([-1.00...e+04, -6.93...e-01])
+    Tensor([-1.000000e+04, -6.931472e-01])
     """
     return xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))

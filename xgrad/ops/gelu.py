@@ -189,7 +189,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     --------
     >>> import xgrad
     >>> xgrad.nn.functional.gelu(xgrad.asarray([-1.0, 0.0, 1.0]))
-    Tensor([-0.1586...,  0.        ,  0.8413... ])
+    Tensor([-0.15865526,  0.        ,  0.8413447 ])
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(

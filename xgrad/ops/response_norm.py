@@ -49,7 +49,7 @@ def local_response_norm(
     >>> import xgrad
     >>> x = xgrad.asarray([[[3.0], [4.0]]])
     >>> xgrad.nn.functional.local_response_norm(x, 2, alpha=2.0, beta=0.5, k=0.0).tolist()
-    [[[1.0], [0.80000...]]]
+    [[[1.0], [0.800000011920929]]]
     """
     name = "local_response_norm"
     (input,) = widened(as_tensor(name, "input", input))

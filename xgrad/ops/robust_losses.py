@@ -128,7 +128,7 @@ def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
     --------
     >>> from xgrad import asarray, special
     >>> special.pseudo_huber(1.0, asarray([0.0, 2.0]))
-    Tensor([0.       , 1.236...])
+    Tensor([0.      , 1.236068])
     """
     delta, r = as_arrays(xp, delta, r)
     # equals the definition, but does not cancel

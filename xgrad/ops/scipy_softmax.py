@@ -125,7 +125,7 @@ def logsumexp(
     >>> special.logsumexp(asarray([1e4, 1e4]))
     Tensor(10000.693)
     >>> special.logsumexp(asarray([0.0, 0.0]), b=asarray([1.0, -3.0]), return_sign=True)
-    (Tensor(0.693...), Tensor(-1.))
+    (Tensor(0.6931472), Tensor(-1.))
     """
     xp, a = ops, as_tensor("logsumexp", "a", a)
     b = b if b is None or type(b) in SCALARS else as_tensor("logsumexp", "b", b)

@@ -18,8 +18,8 @@ def ulp(x: Reals, dtype: np.dtype) -> Reals:
     Examples
     --------
     >>> import numpy as np
-    >>> ulp(np.array([1.0, 3.0, 0.0]), np.dtype("float32")) * 2.0**23
-    array([1.00000000e+00, 2.00000000e+00, 1.17549435e-38], dtype=...)
+    >>> (ulp(np.array([1.0, 3.0, 0.0]), np.dtype("float32")) * 2.0**23).astype(float)
+    array([1.00000000e+00, 2.00000000e+00, 1.17549435e-38])
     """
     info = np.finfo(dtype)
     magnitude = np.clip(np.abs(x).astype(np.longdouble), info.smallest_normal, info.max)
@@ -44,8 +44,9 @@ def distance(
     Examples
     --------
     >>> import numpy as np
-    >>> distance(np.array([1.0, np.nan]), np.array([1 + 2**-52, np.nan]), np.dtype("float64"))[0]
-    array([1., 0.], dtype=...)
+    >>> x, y = np.array([1.0, np.nan]), np.array([1 + 2**-52, np.nan])
+    >>> distance(x, y, np.dtype("float64"))[0].astype(float)
+    array([1., 0.])
     """
     dtype = np.dtype(dtype)
     if dtype.kind not in "fc":

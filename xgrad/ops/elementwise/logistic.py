@@ -150,6 +150,6 @@ def softplus(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.softplus(xgrad.asarray([-1e4, 0.0, 1e4]))
-    Tensor([0.00...e+00, 6.93...e-01, 1.00...e+04])
+    Tensor([0.000000e+00, 6.931472e-01, 1.000000e+04])
     """
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))

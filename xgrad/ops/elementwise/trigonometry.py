@@ -114,7 +114,7 @@ def sin(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.sin(xgrad.asarray([0.0, 1.0]))
-    Tensor([0.        , 0.8414...])
+    Tensor([0.      , 0.841471])
     """
     return xp.sin(x)
 
@@ -147,7 +147,7 @@ def cos(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.cos(xgrad.asarray([0.0, 1.0]))
-    Tensor([1.        , 0.5403...])
+    Tensor([1.       , 0.5403023])
     """
     return xp.cos(x)
 
@@ -180,7 +180,7 @@ def tan(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.tan(xgrad.asarray([0.0, 1.0]))
-    Tensor([0.       , 1.5574...])
+    Tensor([0.       , 1.5574077])
     """
     return xp.tan(x)
 
@@ -213,7 +213,7 @@ def asin(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.asin(xgrad.asarray([0.0, 1.0]))
-    Tensor([0.       , 1.5707...])
+    Tensor([0.       , 1.5707964])
     """
     return xp.asin(x)
 
@@ -246,7 +246,7 @@ def acos(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.acos(xgrad.asarray([1.0, 0.0]))
-    Tensor([0.       , 1.5707...])
+    Tensor([0.       , 1.5707964])
     """
     return xp.acos(x)
 
@@ -279,7 +279,7 @@ def atan(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.atan(xgrad.asarray([0.0, 1.0]))
-    Tensor([0.       , 0.7853...])
+    Tensor([0.       , 0.7853982])
     """
     return xp.atan(x)
 
@@ -328,7 +328,7 @@ def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.atan2(xgrad.asarray([0.0, 1.0]), -1.0)
-    Tensor([3.1415..., 2.3561...])
+    Tensor([3.1415927, 2.3561945])
     """
     return xp.atan2(x1, x2)
 
@@ -361,7 +361,7 @@ def sinh(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.sinh(xgrad.asarray([0.0, 1.0]))
-    Tensor([0.       , 1.1752...])
+    Tensor([0.       , 1.1752012])
     """
     return xp.sinh(x)
 
@@ -394,7 +394,7 @@ def cosh(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.cosh(xgrad.asarray([0.0, 1.0]))
-    Tensor([1.       , 1.5430...])
+    Tensor([1.       , 1.5430807])
     """
     return xp.cosh(x)
 
@@ -432,7 +432,7 @@ def tanh(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.tanh(xgrad.asarray([0.0, 0.5]))
-    Tensor([0.        , 0.4621...])
+    Tensor([0.       , 0.4621172])
     """
     # The standard's result for an infinite real part; C's tanh returns an imaginary zero with the
     # sign of ``sin(2 * imag(x))``.
@@ -471,7 +471,7 @@ def asinh(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.asinh(xgrad.asarray([0.0, 1.0]))
-    Tensor([0.       , 0.8813...])
+    Tensor([0.       , 0.8813736])
     """
     return xp.asinh(x)
 
@@ -504,7 +504,7 @@ def acosh(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.acosh(xgrad.asarray([1.0, 2.0]))
-    Tensor([0.       , 1.3169...])
+    Tensor([0.      , 1.316958])
     """
     return xp.acosh(x)
 
@@ -537,6 +537,6 @@ def atanh(xp: Any, x: Any, /) -> Any:
     --------
     >>> import xgrad
     >>> xgrad.atanh(xgrad.asarray([0.0, 0.5]))
-    Tensor([0.       , 0.5493...])
+    Tensor([0.        , 0.54930615])
     """
     return xp.atanh(x)
