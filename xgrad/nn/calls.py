@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from xgrad.nn.backward_hooks import BackwardHooks
 from xgrad.support.hints import shown
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class HasForward(Protocol[P, R_co]):
+    """A module for type checkers: its call has the parameters and the result of `forward`."""
+
+    _hooks: tuple[Hook, ...]
+
+    def forward(self, *inputs: P.args, **options: P.kwargs) -> R_co: ...
+    def named_modules(self) -> Iterator[tuple[str, Any]]: ...
+    def _call_with_hooks(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any: ...
 
 
 class Hook(NamedTuple):
@@ -47,10 +60,10 @@ class CallableModule:
     def named_modules(self) -> Iterator[tuple[str, Any]]:
         raise NotImplementedError
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self: HasForward[P, R_co], *inputs: P.args, **options: P.kwargs) -> R_co:
         try:
             if self._hooks:
-                return self._call_with_hooks(inputs, options)
+                return self._call_with_hooks(inputs, options)  # type: ignore[no-any-return]
             return self.forward(*inputs, **options)
         except Exception:
             # No `as error`: `_note_layer` reads the locals of this frame, and the error would be
@@ -236,7 +249,7 @@ class LayerNote(str):
     __slots__ = ()
 
 
-def _note_layer(outer: CallableModule) -> None:
+def _note_layer(outer: HasForward[..., Any]) -> None:
     """Add a note to the current error that names the innermost layer in which it was raised.
 
     The note gives the path of the layer in `outer`, and replaces a note with a shorter path.

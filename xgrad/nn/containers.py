@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
+from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
 from xgrad.support.hints import shown
 
 T = TypeVar("T")
+if TYPE_CHECKING:  # a default, which `typing` has from Python 3.13 on: `ModuleList` needs no type
+    import typing_extensions
+
+    M = typing_extensions.TypeVar("M", bound=Module, default=Module)
+else:
+    M = TypeVar("M", bound=Module)
 
 
 class Container(Module, Generic[T]):
@@ -152,7 +159,7 @@ class DictContainer(Container[T]):
             delattr(self, key)
 
 
-class ModuleList(ListContainer[Module]):
+class ModuleList(ListContainer[M]):
     """A list of modules that are registered, unlike modules in a plain list.
 
     Parameters
@@ -178,20 +185,20 @@ class ModuleList(ListContainer[Module]):
     (2, 2, [3, 4])
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
+    def __init__(self, modules: Iterable[M] = ()) -> None:
         super().__init__()
         self.extend(modules)
 
     @overload
-    def __getitem__(self, index: int) -> Module: ...
+    def __getitem__(self, index: int) -> M: ...
     @overload
-    def __getitem__(self, index: slice) -> ModuleList: ...
-    def __getitem__(self, index: int | slice) -> Module:
+    def __getitem__(self, index: slice) -> ModuleList[M]: ...
+    def __getitem__(self, index: int | slice) -> M | ModuleList[M]:
         chosen = list(self)[index]
-        return chosen if isinstance(chosen, Module) else ModuleList(chosen)
+        return ModuleList(chosen) if isinstance(chosen, list) else chosen
 
 
-class ModuleDict(DictContainer[Module]):
+class ModuleDict(DictContainer[M]):
     """A dictionary of modules that are registered, unlike modules in a plain dict.
 
     Parameters
@@ -214,12 +221,12 @@ class ModuleDict(DictContainer[Module]):
     (Linear(in_features=3, out_features=2, bias=True), ['digit', 'sign'], True)
     """
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+    def __init__(self, modules: Mapping[str, M] | Iterable[tuple[str, M]] = ()) -> None:
         super().__init__()
         self.update(modules)
 
 
-class Sequential(ModuleList):
+class Sequential(ModuleList[Module]):
     """A chain of modules, each called with the result of the previous one.
 
     Parameters
@@ -264,7 +271,7 @@ class Sequential(ModuleList):
     def __getitem__(self, index: int) -> Module: ...
     @overload
     def __getitem__(self, index: slice) -> Sequential: ...
-    def __getitem__(self, index: int | slice) -> Module:
+    def __getitem__(self, index: int | slice) -> Module | Sequential:
         items = self._items()
         if not isinstance(index, slice):
             return items[index][1]
@@ -275,7 +282,7 @@ class Sequential(ModuleList):
     def _layers(self) -> list[Module]:
         return [value for value in vars(self).values() if isinstance(value, Module)]
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Return the result of the last module."""
         stack = [iter(self._layers())]
         while stack:
@@ -321,14 +328,14 @@ class Residual(Module):
     (2, 4)
     """
 
-    def __init__(self, fn: Callable[[Any], Any]) -> None:
+    def __init__(self, fn: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         if not callable(fn) or isinstance(fn, type):
             hint = ": call the class to make a module" if isinstance(fn, type) else ""
             raise TypeError(f"Residual: expected a module or a function, got {shown(fn)}{hint}")
         self.fn = fn
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Return the sum of the input and the result of the module."""
         out = self.fn(input)
         if out.shape != input.shape:

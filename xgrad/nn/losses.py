@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from xgrad.core.tensor import Tensor
 from xgrad.nn import functional as F
@@ -20,7 +20,7 @@ class _Loss(Module):
     function: ClassVar[Callable[..., Tensor]]
     options: tuple[str, ...]
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuse input and target, which are arguments of the module that is made."""
         if len(args) > 1 and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
             raise TypeError(
