@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from threading import RLock, active_count
 from types import MethodType
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
 from weakref import ref
 
 from xgrad.backend.device import Device, intercepting
@@ -27,6 +27,7 @@ from xgrad.optim.optimizer import Optimizer
 from xgrad.support.user_code import user_line, warn_user
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 _TRIES = 4  # recordings in which optimizers may still pack parameters
@@ -102,6 +103,12 @@ class Captured(Generic[P, R]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Captured[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> Captured[Q, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Return the captured method of an instance, made at the first access."""
         if instance is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 from xgrad.backend.devices import device_of
 from xgrad.core import providers
@@ -13,6 +13,17 @@ from xgrad.core.dtypes import SCALARS, as_scalar
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
+
+
+class HasArray(Protocol):
+    """An array that NumPy can read, such as NumPy's own arrays and scalars."""
+
+    @property
+    def __array__(self) -> Callable[..., Any]: ...
+
+
+#: What ops take: a tensor, an array, which is copied on its device, or a number.
+ArrayLike = Tensor | HasArray | bool | int | float | complex
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:

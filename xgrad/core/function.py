@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
@@ -88,7 +88,7 @@ class Function(Op):
             )
 
     @classmethod
-    def apply(cls, *inputs: Any) -> Any:
+    def apply(cls, *inputs: Any) -> NoReturn:
         """Raise TypeError: xgrad calls functions as instances, not by PyTorch's ``apply``."""
         form = FUNCTION_FORM.format(name=cls.__name__)
         raise TypeError(f"{cls.__name__}: expected a call of an instance, got .apply: write{form}")

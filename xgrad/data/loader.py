@@ -9,9 +9,11 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from xgrad import random
+from xgrad.core.arguments import ArrayLike
+from xgrad.core.tensor import Tensor
 from xgrad.data.collate import default_collate, default_convert
 from xgrad.data.dataset import (
     IterableDataset,
@@ -20,7 +22,7 @@ from xgrad.data.dataset import (
     TensorDataset,
     check_index,
 )
-from xgrad.data.loader_arguments import check_arguments, check_options
+from xgrad.data.loader_arguments import Options, Ranks, check_arguments, check_options
 from xgrad.data.prefetch import END, Jobs, prefetch, run
 from xgrad.data.samplers import sampler_generator
 from xgrad.data.workers import Workers
@@ -30,14 +32,16 @@ from xgrad.random.generator import generator_of, replaying
 from xgrad.support.hints import shown
 
 Batches = Generator[Any, None, None]
+T = TypeVar("T")
+B = TypeVar("B")
+K = TypeVar("K")
+Samples = SizedDataset[T] | Iterable[T]
+if TYPE_CHECKING:  # a default, which `typing` has from Python 3.13 on: `DataLoader` needs no type
+    import typing_extensions
 
-
-class Ranks(Protocol):
-    """Processes that share each batch: see `xgrad.distributed.Communicator`."""
-
-    size: int
-
-    def part(self, count: int) -> slice: ...
+    B_co = typing_extensions.TypeVar("B_co", covariant=True, default=Any)
+else:
+    B_co = TypeVar("B_co", covariant=True)
 
 
 @dataclass
@@ -51,7 +55,7 @@ class _Position:
     batches: int = 0
 
 
-class DataLoader:
+class DataLoader(Generic[B_co]):
     """Iterable over the batches of a dataset, in order or shuffled anew at each iteration.
 
     Batches of a `TensorDataset`, or of a `Subset` of one, are tuples of tensors, gathered on their
@@ -121,6 +125,90 @@ class DataLoader:
     [[5, 6], [7]]
     """
 
+    @overload
+    def __init__(
+        self: DataLoader[B],
+        dataset: Samples[T],
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        *,
+        collate_fn: Callable[[list[T]], B],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[T],
+        dataset: Samples[T],
+        batch_size: None,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[Tensor],
+        dataset: Samples[ArrayLike],
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[tuple[Tensor, Tensor]],
+        dataset: Samples[tuple[ArrayLike, ArrayLike]],
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[tuple[Tensor, ...]],
+        dataset: Samples[tuple[ArrayLike, ...]],
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[dict[K, Tensor]],
+        dataset: Samples[Mapping[K, ArrayLike]],
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[Any],
+        dataset: Samples[Any],
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        *,
+        collate_fn: Callable[[Any], Any] | None = None,
+        **options: Unpack[Options],
+    ) -> None: ...
     def __init__(
         self,
         dataset: SizedDataset[Any] | Iterable[Any],
@@ -210,7 +298,7 @@ class DataLoader:
             return size
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[B_co]:
         position, self._resumed = self._resumed, None
         resumes = position is not None
         if position is None:

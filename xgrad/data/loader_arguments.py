@@ -1,11 +1,34 @@
-"""Checks of the arguments of a `DataLoader`."""
+"""The types of the arguments of a `DataLoader`, and their checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypedDict
 
+from xgrad import random
 from xgrad.support.hints import shown
+
+
+class Ranks(Protocol):
+    """Processes that share each batch: see `xgrad.distributed.Communicator`."""
+
+    size: int
+
+    def part(self, count: int) -> slice: ...
+
+
+class Options(TypedDict, total=False):
+    """The keywords that do not decide the type of a batch."""
+
+    num_workers: int
+    drop_last: bool
+    generator: random.Generator | None
+    worker_init_fn: Callable[[int], object] | None
+    pin_memory: bool
+    persistent_workers: bool
+    timeout: float
+    prefetch_factor: int | None
+    ranks: Ranks | None
 
 
 def check_arguments(

@@ -14,7 +14,7 @@ from xgrad.core.function import Function
 from xgrad.core.graph import Edge
 from xgrad.core.modes import is_grad_enabled, no_grad
 from xgrad.core.tensor import Tensor, from_array, from_placement
-from xgrad.integration.direct import stacked
+from xgrad.integration.direct import Y, stacked
 from xgrad.integration.problem import Problem, States
 from xgrad.integration.solver import solve
 from xgrad.support.trees import leaves, rebuild
@@ -24,15 +24,15 @@ from xgrad.transforms.recomputation import blank_of
 
 def odeint_adjoint(
     f: Callable[..., Any],
-    y0: Any,
-    t: Any,
+    y0: Y,
+    t: Tensor | Sequence[float],
     *,
-    args: Any = (),
+    args: tuple[Any, ...] = (),
     rtol: float | None = None,
     atol: float | None = None,
     method: str = "dopri5",
     options: dict[str, Any] | None = None,
-) -> Any:
+) -> Y:
     """Solve dy/dt = f(t, y), with derivatives by the adjoint equation.
 
     Only the solution at the given times is saved for backward, whatever the number of steps. The
@@ -112,21 +112,22 @@ def odeint_adjoint(
         results = solve(problem, problem.slopes, problem.states, problem.times)
         arrays = stacked(results)
     if not is_grad_enabled():
-        return rebuild(y0, arrays)
-    states, args = problem.states, [x for _, x in leaves(problem.args) if _is_floating(x)]
+        return rebuild(y0, arrays)  # type: ignore[no-any-return]
+    states = problem.states
+    tensors = [x for _, x in leaves(problem.args) if _is_floating(x)]
     adjoint = _Adjoint(problem)
-    adjoint.edges = adjoint.call(problem.times[0].detach(), [*states, *args]).outer_edges()
+    adjoint.edges = adjoint.call(problem.times[0].detach(), [*states, *tensors]).outer_edges()
     # Tensors without values represent the tensors that the function uses besides its arguments.
     others = [from_placement(blank_of(edge), edge.placement, edge) for edge in adjoint.edges]
     outs = _solution(
         *states,
         problem.times,
-        *args,
+        *tensors,
         *others,
         values=[tuple([x._data for x in arrays])],
         adjoint=adjoint,
     )
-    return rebuild(y0, outs)
+    return rebuild(y0, outs)  # type: ignore[no-any-return]
 
 
 class _Adjoint:

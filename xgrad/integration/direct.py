@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from xgrad import ops
+from xgrad.core.tensor import Tensor
 from xgrad.integration.problem import Problem, States
 from xgrad.integration.solver import solve
 from xgrad.support.trees import rebuild
 
+#: The state: a tensor, or containers of tensors.
+Y = TypeVar("Y")
+
 
 def odeint(
     f: Callable[..., Any],
-    y0: Any,
-    t: Any,
+    y0: Y,
+    t: Tensor | Sequence[float],
     *,
-    args: Any = (),
+    args: tuple[Any, ...] = (),
     rtol: float | None = None,
     atol: float | None = None,
     method: str = "dopri5",
     options: dict[str, Any] | None = None,
-) -> Any:
+) -> Y:
     """Solve dy/dt = f(t, y), with derivatives through the steps of the method.
 
     Parameters
@@ -97,7 +101,7 @@ def odeint(
     """
     problem = Problem("odeint", f, y0, t, args, rtol, atol, method, options)
     results = solve(problem, problem.slopes, problem.states, problem.times)
-    return rebuild(y0, stacked(results))
+    return rebuild(y0, stacked(results))  # type: ignore[no-any-return]
 
 
 def stacked(results: list[States]) -> States:

@@ -7,20 +7,23 @@ from contextlib import suppress
 from copy import copy
 from functools import partial
 from types import CellType, FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 from xgrad.core.tensor import Tensor, from_placement
+from xgrad.nn.calls import HasForward
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.state_dict import as_state
 
+R = TypeVar("R")
+
 
 def functional_call(
-    module: Module,
+    module: HasForward[..., R],
     params: Mapping[str, Any],
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,
-) -> Any:
+) -> R:
     """Call a module as a function of its parameters and buffers.
 
     Parameters
@@ -95,7 +98,8 @@ def functional_call(
             "functional_call: expected modules and containers that are not nested hundreds deep,"
             " and no list in itself"
         ) from None
-    return call(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+    result: R = call(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+    return result
 
 
 def _replace(value: Any, done: dict[int, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from xgrad.backend.device import Device
 from xgrad.core.dtypes import float16, float32, int32
@@ -17,6 +17,8 @@ from xgrad.optim.optimizer import Optimizer
 from xgrad.support import trees
 from xgrad.support.hints import shown
 from xgrad.support.states import check_state
+
+T = TypeVar("T")
 
 
 class GradScaler:
@@ -106,7 +108,7 @@ class GradScaler:
         """Wait for the device, and return the factor; 1 if not enabled."""
         return float(self._scale) if self._enabled else 1.0
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: T) -> T:
         """Return a loss, or all losses in a container, multiplied by the factor."""
         if not self._enabled:
             return outputs

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Never, TypeVar, overload
 
 from xgrad.backend.recording import refuse
 from xgrad.core.arguments import as_tensor
@@ -24,6 +24,7 @@ from xgrad.support.hints import shown
 # positive definite.
 _CURVATURE = 1e-10
 _LINE_TOLERANCE = 1e-9  # for the line search; not an option
+R = TypeVar("R")
 _MEMORY = frozenset("n_iter func_evals d t old_dirs old_stps ro H_diag prev_flat_grad".split())
 
 
@@ -142,6 +143,10 @@ class LBFGS(Optimizer):
             )
         super().add_param_group(group)
 
+    @overload
+    def step(self, closure: None = None) -> Never: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take up to `max_iter` iterations, and return the first result of the closure."""
         if closure is None:

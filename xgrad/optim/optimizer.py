@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 from xgrad.backend.recording import refuse
 from xgrad.core.modes import enable_grad
@@ -26,6 +26,7 @@ from xgrad.optim.rules import (
 from xgrad.support.hints import shown
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
+R = TypeVar("R")
 
 
 class Optimizer:
@@ -216,6 +217,10 @@ class Optimizer:
                 if leaf is not None and (set_to_none or leaf.grad is not None):
                     leaf.grad = None if set_to_none else zeros_like(p._without_history())
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update each parameter that has a gradient.
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.tensor import Tensor
 from xgrad.support.trees import rebuild
 from xgrad.transforms.call import Argnums, TransformCall, pull_back
@@ -35,7 +36,43 @@ __all__ = [
     "vmap",
 ]
 
+P = ParamSpec("P")
+# Arguments and results, tensors or containers of them. The bound lets the bodies of lambdas pass.
+A = TypeVar("A", bound=Any)
+B = TypeVar("B", bound=Any)
+R = TypeVar("R", bound=Any)
+Aux = TypeVar("Aux")
 
+
+@overload
+def grad(
+    fn: Callable[Concatenate[A, P], Tensor],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    fn: Callable[Concatenate[A, P], tuple[Tensor, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[A, P], tuple[A, Aux]]: ...
+@overload
+def grad(
+    fn: Callable[Concatenate[A, B, P], Tensor],
+    argnums: Literal[1],
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, B, P], B]: ...
+@overload
+def grad(
+    fn: Callable[Concatenate[A, B, P], Tensor],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, B, P], tuple[A, B]]: ...
+@overload
+def grad(
+    fn: Callable[P, Any], argnums: Argnums, has_aux: bool = False
+) -> Callable[P, Any]: ...
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes the gradient of a scalar function.
 
@@ -100,6 +137,35 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     )
 
 
+@overload
+def value_and_grad(
+    fn: Callable[Concatenate[A, P], Tensor],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, P], tuple[Tensor, A]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[Concatenate[A, P], tuple[Tensor, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[A, P], tuple[tuple[Tensor, Aux], A]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[Concatenate[A, B, P], Tensor],
+    argnums: Literal[1],
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, B, P], tuple[Tensor, B]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[Concatenate[A, B, P], Tensor],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, B, P], tuple[Tensor, tuple[A, B]]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[P, Any], argnums: Argnums, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]: ...
 def value_and_grad(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -137,6 +203,22 @@ def value_and_grad(
     return _transformed("value_and_grad", fn, argnums, has_aux, derive)
 
 
+@overload
+def vjp(
+    fn: Callable[..., R], *primals: ArrayLike, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[R | ArrayLike | None], tuple[Tensor, ...]]]: ...
+@overload
+def vjp(
+    fn: Callable[..., tuple[R, Aux]], *primals: ArrayLike, has_aux: Literal[True]
+) -> tuple[R, Callable[[R | ArrayLike | None], tuple[Tensor, ...]], Aux]: ...
+@overload
+def vjp(
+    fn: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[Any], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fn: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[[Any], tuple[Any, ...]], Aux]: ...
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the result of a function, and the function that multiplies by its transposed Jacobian.
 
@@ -187,6 +269,14 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (call.result, pullback, call.aux) if has_aux else (call.result, pullback)
 
 
+@overload
+def jvp(
+    fn: Callable[..., R], primals: Any, tangents: Any, *, has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fn: Callable[..., tuple[R, Aux]], primals: Any, tangents: Any, *, has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """Return the result of a function, and its derivative in the direction of `tangents`.
 
@@ -244,6 +334,16 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     return (call.result, tangent, call.aux) if has_aux else (call.result, tangent)
 
 
+@overload
+def jacobian(
+    fn: Callable[Concatenate[A, P], Tensor],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def jacobian(
+    fn: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 def jacobian(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -285,6 +385,16 @@ def jacobian(
     return _jacobian("jacobian", fn, argnums, has_aux)
 
 
+@overload
+def jacrev(
+    fn: Callable[Concatenate[A, P], Tensor],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def jacrev(
+    fn: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 def jacrev(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -324,6 +434,16 @@ def jacrev(
     return _jacobian("jacrev", fn, argnums, has_aux)
 
 
+@overload
+def jacfwd(
+    fn: Callable[Concatenate[A, P], Tensor],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def jacfwd(
+    fn: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 def jacfwd(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -376,6 +496,16 @@ def jacfwd(
     return transformed
 
 
+@overload
+def hessian(
+    fn: Callable[Concatenate[Tensor, P], Tensor],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Callable[Concatenate[Tensor, P], Tensor]: ...
+@overload
+def hessian(
+    fn: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 def hessian(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -411,6 +541,18 @@ def hessian(
     return _jacobian("hessian", _jacobian("hessian", fn, argnums, has_aux), argnums, has_aux)
 
 
+@overload
+def hvp(
+    fn: Callable[..., Tensor], primals: A, tangents: A, *, has_aux: Literal[False] = False
+) -> A: ...
+@overload
+def hvp(
+    fn: Callable[..., tuple[Tensor, Aux]], primals: A, tangents: A, *, has_aux: Literal[True]
+) -> tuple[A, Aux]: ...
+@overload
+def hvp(
+    fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False
+) -> Any: ...
 def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """Return the product of a Hessian with a vector, without computing the Hessian.
 

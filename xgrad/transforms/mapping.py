@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from xgrad.backend.device import batching, intercepting
 from xgrad.core.tensor import Tensor
@@ -15,9 +15,11 @@ from xgrad.support.trees import leaves, rebuild
 from xgrad.transforms.batching import Batch
 
 Axes = Any  # an int, None, or containers of these
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
+def vmap(fn: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[P, R]:
     """Return the function that maps another over an axis of its arguments, all at once.
 
     The results equal a loop with `stack`.
@@ -77,7 +79,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
         )
 
     @wraps(fn, updated=())
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
         axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(axes) != len(args):
             raise ValueError(
@@ -99,7 +101,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
                 batch.unmapped(*leaf)
                 for leaf in _with_axes("out_axes", "the result", result, out_axes)
             ]
-        return rebuild(result, outs)
+        return rebuild(result, outs)  # type: ignore[no-any-return]
 
     return mapped
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, stack, unstack
@@ -13,8 +13,31 @@ from xgrad.support.trees import leaves, matched, rebuild
 from xgrad.transforms.recomputation import recomputed
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
+State = TypeVar("State", bound=Any)
+Element = TypeVar("Element", bound=Any)
+Result = TypeVar("Result")
 
 
+@overload
+def scan(
+    fn: Callable[[State, Element], tuple[State, Result]],
+    init: State,
+    xs: Element,
+    *,
+    length: int | None = None,
+    reverse: bool = False,
+    checkpoint: bool | int = False,
+) -> tuple[State, Result]: ...
+@overload
+def scan(
+    fn: Callable[[State, None], tuple[State, Result]],
+    init: State,
+    xs: None = None,
+    *,
+    length: int,
+    reverse: bool = False,
+    checkpoint: bool | int = False,
+) -> tuple[State, Result]: ...
 def scan(
     fn: Step,
     init: Any,

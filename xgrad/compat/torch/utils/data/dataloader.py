@@ -32,7 +32,7 @@ def default_convert(data: Any) -> Any:
     return as_torch(xdata.default_convert(data))
 
 
-class DataLoader(xdata.DataLoader):
+class DataLoader(xdata.DataLoader[Any]):
     """Batches of a data set: see `xgrad.data.DataLoader`.
 
     Workers are threads. ``multiprocessing_context`` and ``pin_memory_device`` have no effect.
