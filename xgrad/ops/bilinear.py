@@ -11,7 +11,7 @@ from xgrad.ops.precision import upcast
 
 @upcast
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each k.
+    r"""Return ``input1 @ weight[k] @ input2 + bias[k]`` for each k.
 
     Parameters
     ----------
@@ -31,6 +31,16 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     ------
     ValueError
         If the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_k = x_1^\top W_k x_2 + b_k
+
+    - Gradient for `input1`: :math:`\sum_k \bar y_k W_k x_2`
+    - Gradient for `input2`: :math:`\sum_k \bar y_k W_k^\top x_1`
+    - Gradient for `weight`: :math:`\bar y_k\, x_1 x_2^\top` for :math:`W_k`, summed over the
+      batch
+    - Gradient for `bias`: :math:`\bar y`
 
     Examples
     --------

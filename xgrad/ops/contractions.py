@@ -31,7 +31,7 @@ Labelled = tuple[Tensor, str]
 
 
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
-    """Multiply tensors and sum over axes, by the Einstein summation convention.
+    r"""Multiply tensors and sum over axes, by the Einstein summation convention.
 
     Parameters
     ----------
@@ -62,6 +62,14 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
 
     Notes
     -----
+    .. math:: y_r = \sum_s \prod_k x_k[i_k]
+
+    :math:`r` are the letters of the result, :math:`s` the others, and :math:`i_k` the letters of
+    operand :math:`k`.
+
+    - Gradient for `operands`: :math:`\sum \bar y_r \prod_{l \ne k} x_l[i_l]`, over all letters
+      that are not in :math:`i_k`
+
     Differentiable to any order. Two operands take one call of `matmul`. For three and more,
     ``numpy.einsum_path`` searches for the order of pairs with the fewest operations, exhaustively
     for up to four operands. Like ``numpy.einsum``; ``torch.einsum`` returns

@@ -28,7 +28,7 @@ def cov(
     fweights: Tensor | None = None,
     aweights: Tensor | None = None,
 ) -> Tensor:
-    """Return the covariance matrix of variables.
+    r"""Return the covariance matrix of variables.
 
     Parameters
     ----------
@@ -58,6 +58,20 @@ def cov(
 
     Notes
     -----
+    .. math::
+
+        Y = \frac{1}{d} \sum_k w_k z_k z_k^{\mathsf{H}},
+        \quad z_k = x_k - \frac{1}{W} \sum_k w_k x_k,
+        \quad d = W - \frac{c}{W} \sum_k w_k a_k
+
+    :math:`x_k` is the vector of observation :math:`k`, :math:`f_k` and :math:`a_k` are its
+    ``fweights`` and ``aweights``, by default 1, :math:`w_k = f_k a_k`, :math:`W = \sum_k w_k`, and
+    :math:`c` is the ``correction``.
+
+    - Gradient for `x`: :math:`\frac{w_k}{d} (\bar Y + \bar Y^{\mathsf{H}}) z_k`
+    - Gradient for `aweights`: :math:`f_k (z_k^\top \bar Y z_k - q - c q (A / W - 2 a_k) / W) / d`
+      with :math:`q = \sum_{ij} \bar Y_{ij} Y_{ij}` and :math:`A = \sum_k w_k a_k`
+
     Differentiable to any order, in `aweights`, too. Like ``numpy.cov`` and ``torch.cov``.
 
     Examples
@@ -123,7 +137,7 @@ def _weights(x: Tensor, fweights: Any, aweights: Any) -> Tensor | None:
 @upcast
 @explained
 def corrcoef(x: Tensor, /) -> Tensor:
-    """Return the matrix of Pearson's correlation coefficients of variables.
+    r"""Return the matrix of Pearson's correlation coefficients of variables.
 
     Parameters
     ----------
@@ -144,6 +158,13 @@ def corrcoef(x: Tensor, /) -> Tensor:
 
     Notes
     -----
+    .. math:: Y = Z Z^{\mathsf{H}}, \quad Z_i = \frac{x_i - m_i}{\lVert x_i - m_i \rVert}
+
+    :math:`x_i` are the observations of variable :math:`i`, and :math:`m_i` is their mean.
+
+    - Gradient for `x`: :math:`(\bar Z_i - (\bar Z_i \cdot Z_i) Z_i) / \lVert x_i - m_i \rVert`
+      with :math:`\bar Z = (\bar Y + \bar Y^{\mathsf{H}}) Z`
+
     Differentiable to any order. Like ``numpy.corrcoef`` and ``torch.corrcoef``.
 
     Examples

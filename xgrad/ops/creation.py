@@ -238,7 +238,7 @@ def full(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor filled with one value.
+    r"""Return a tensor filled with one value.
 
     Parameters
     ----------
@@ -267,7 +267,9 @@ def full(
 
     Notes
     -----
-    Differentiable in `fill_value` if it is a tensor.
+    .. math:: y_i = v
+
+    - Gradient for `fill_value`: :math:`\sum_i \bar y_i`
 
     Python array API standard, creation functions: ``full``.
 
@@ -456,7 +458,7 @@ def full_like(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor filled with one value, with the shape of another tensor.
+    r"""Return a tensor filled with one value, with the shape of another tensor.
 
     Parameters
     ----------
@@ -485,7 +487,9 @@ def full_like(
 
     Notes
     -----
-    Differentiable in `fill_value` if it is a tensor.
+    .. math:: y_i = v
+
+    - Gradient for `fill_value`: :math:`\sum_i \bar y_i`
 
     Python array API standard, creation functions: ``full_like``.
 
@@ -517,7 +521,7 @@ def arange(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return evenly spaced numbers from `start` up to `stop`, which is excluded.
+    r"""Return evenly spaced numbers from `start` up to `stop`, which is excluded.
 
     Parameters
     ----------
@@ -548,6 +552,11 @@ def arange(
 
     Notes
     -----
+    .. math:: y_i = a + i h
+
+    - Gradient for `start`: :math:`\sum_i \bar y_i`
+    - Gradient for `step`: :math:`\sum_i i\, \bar y_i`. ``stop`` decides only the length.
+
     Differentiable in the arguments that are tensors.
 
     Python array API standard, creation functions: ``arange``.
@@ -580,7 +589,7 @@ def linspace(
     endpoint: bool = True,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return `num` evenly spaced numbers from `start` to `stop`.
+    r"""Return `num` evenly spaced numbers from `start` to `stop`.
 
     Parameters
     ----------
@@ -613,6 +622,11 @@ def linspace(
 
     Notes
     -----
+    .. math:: y_i = (1 - t_i)\, a + t_i\, b, \quad t_i = \frac{i}{n - 1}
+
+    - Gradient for `start`: :math:`\sum_i (1 - t_i) \bar y_i`
+    - Gradient for `stop`: :math:`\sum_i t_i \bar y_i`. Without ``endpoint``, :math:`t_i = i / n`
+
     Differentiable in the arguments that are tensors.
 
     Python array API standard, creation functions: ``linspace``.
@@ -714,7 +728,7 @@ def eye(
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Return the coordinates of the points of a grid, one tensor for each axis.
+    r"""Return the coordinates of the points of a grid, one tensor for each axis.
 
     Parameters
     ----------
@@ -739,6 +753,10 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 
     Notes
     -----
+    .. math:: y_{ij \dots} = x_i
+
+    - Gradient for `arrays`: :math:`\sum_{j \dots} \bar y_{ij \dots}`, over all axes but its own
+
     Differentiable to any order.
 
     Python array API standard, creation functions: ``meshgrid``.
@@ -777,7 +795,7 @@ def _check_matrices(x: Any) -> None:
 
 @derivative(lambda g, xp, k: xp.tril(g, k=k))
 def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
-    """Return the lower triangle of matrices, with zeros elsewhere.
+    r"""Return the lower triangle of matrices, with zeros elsewhere.
 
     Parameters
     ----------
@@ -798,6 +816,10 @@ def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
 
     Notes
     -----
+    .. math:: y_{ij} = x_{ij} \text{ if } j \le i + k, \quad \text{else } 0
+
+    - Gradient for `x`: :math:`\bar y_{ij}` if :math:`j \le i + k`, else 0
+
     Differentiable to any order.
 
     Python array API standard, creation functions: ``tril``.
@@ -815,7 +837,7 @@ def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
 
 @derivative(lambda g, xp, k: xp.triu(g, k=k))
 def triu(xp: Any, x: Any, /, *, k: int = 0) -> Any:
-    """Return the upper triangle of matrices, with zeros elsewhere.
+    r"""Return the upper triangle of matrices, with zeros elsewhere.
 
     Parameters
     ----------
@@ -836,6 +858,10 @@ def triu(xp: Any, x: Any, /, *, k: int = 0) -> Any:
 
     Notes
     -----
+    .. math:: y_{ij} = x_{ij} \text{ if } j \ge i + k, \quad \text{else } 0
+
+    - Gradient for `x`: :math:`\bar y_{ij}` if :math:`j \ge i + k`, else 0
+
     Differentiable to any order.
 
     Python array API standard, creation functions: ``triu``.

@@ -63,7 +63,7 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 
 @derivative(_cholesky_rule, lowest=FLOATING, holomorphic=False)
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
-    """Return the triangular Cholesky factors of matrices.
+    r"""Return the triangular Cholesky factors of matrices.
 
     Parameters
     ----------
@@ -88,6 +88,12 @@ def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
 
     Notes
     -----
+    .. math:: X = L L^H
+
+    - Gradient for `x`: :math:`\tfrac{1}{2} L^{-H} \operatorname{herm}(L^H \bar L) L^{-1}`, with
+      the Hermitian matrix :math:`\operatorname{herm}(A)` that has the lower triangle of :math:`A`;
+      for `upper`, :math:`L = U^H`
+
     The gradient is Hermitian.
 
     Python array API standard, linear algebra extension: ``cholesky``.
@@ -128,7 +134,7 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Return the QR decomposition of matrices into a unitary and an upper triangular matrix.
+    r"""Return the QR decomposition of matrices into a unitary and an upper triangular matrix.
 
     Parameters
     ----------
@@ -152,6 +158,16 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
 
     Notes
     -----
+    .. math:: X = Q R
+
+    - Gradient for `x`: :math:`(\bar Q + Q \operatorname{herm}(R \bar R^H - \bar Q^H Q)) R^{-H}`
+      for :math:`m \ge n`, with the Hermitian matrix :math:`\operatorname{herm}(A)` that has the
+      lower triangle of :math:`A`
+
+    For :math:`m < n`, that is the gradient of the first :math:`m` columns of :math:`X`, with
+    :math:`R` of these columns, and :math:`\bar Q + X_2 \bar R_2^H` in place of :math:`\bar Q`. The
+    other columns :math:`X_2 = Q R_2` get :math:`Q \bar R_2`.
+
     The derivative exists where the first min(m, n) columns of `x` are independent. Elsewhere, the
     backward pass raises an error, or the gradient is infinite or NaN. The columns that "complete"
     adds are determined up to a rotation. They have a derivative for losses that do not depend on
@@ -205,7 +221,7 @@ def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
 
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
-    """Return the singular value decomposition ``U @ diag(S) @ Vh``.
+    r"""Return the singular value decomposition ``U @ diag(S) @ Vh``.
 
     Parameters
     ----------
@@ -236,6 +252,18 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
 
     Notes
     -----
+    .. math:: X = U S V^H
+
+    With :math:`F_{ij} = 1 / (s_j^2 - s_i^2)` for :math:`i \ne j`, :math:`F_{ii} = 0`, and
+    :math:`\operatorname{skew}(A) = A - A^H`, all for the first :math:`k` columns of :math:`U` and
+    :math:`V`:
+
+    - Gradient for `x`: :math:`U D V^H + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I - V
+      V^H)`, where :math:`D = \bar S + (F \odot \operatorname{skew}(U^H \bar U)) S + S (F \odot
+      \operatorname{skew}(V^H \bar V))`; for complex numbers,
+      :math:`\tfrac{1}{2} \operatorname{skew}(U^H \bar U) S^{-1}` is added on the diagonal of
+      :math:`D`
+
     Where singular values repeat, and where one is 0, singular vectors have no derivative: the
     gradient is infinite or NaN if the loss depends on them. If the loss depends on the singular
     values alone, the gradient stays finite, as with `svdvals`. The columns that `full_matrices`
@@ -261,7 +289,7 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
 
 @derivative(_svdvals_rule, lowest=FLOATING, holomorphic=False)
 def svdvals(xp: Any, x: Any, /) -> Any:
-    """Return the singular values of matrices.
+    r"""Return the singular values of matrices.
 
     Parameters
     ----------
@@ -282,6 +310,10 @@ def svdvals(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: X = U \operatorname{diag}(y) V^H
+
+    - Gradient for `x`: :math:`U \operatorname{diag}(\bar y) V^H`
+
     Where singular values repeat, and where one is 0, the gradient is finite but not unique: it
     depends on the singular vectors that were found. The second derivative is infinite or NaN there,
     unless it does not depend on how the singular values separate.

@@ -10,7 +10,7 @@ __all__ = ["diag", "diagonal"]
 
 
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """Return the diagonals along two axes.
+    r"""Return the diagonals along two axes.
 
     Parameters
     ----------
@@ -38,6 +38,11 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
 
     Notes
     -----
+    .. math:: y_i = x_{i, i+k}
+
+    - Gradient for `x`: :math:`\bar y_i` at :math:`(i, i + k)`, 0 elsewhere; :math:`k` is the
+      ``offset``
+
     Differentiable to any order. Like ``numpy.diagonal`` and ``torch.diagonal``, which by default
     take the first two axes; the standard's `linalg.diagonal` takes the last two.
 
@@ -62,7 +67,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
 
 
 def diag(x: Tensor, /, k: int = 0) -> Tensor:
-    """Return the diagonal of a matrix, or a matrix with a given diagonal and zeros elsewhere.
+    r"""Return the diagonal of a matrix, or a matrix with a given diagonal and zeros elsewhere.
 
     Parameters
     ----------
@@ -85,6 +90,11 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
 
     Notes
     -----
+    .. math:: y_i = x_{i, i+k} \text{ of a matrix}, \quad y_{i, i+k} = x_i \text{ of a vector}
+
+    - Gradient for `x`: :math:`\bar y_i` at :math:`(i, i + k)` of a matrix, 0 elsewhere;
+      :math:`\bar y_{i, i+k}` at :math:`i` of a vector
+
     Differentiable to any order. Like ``numpy.diag`` and ``torch.diag``.
 
     Examples

@@ -46,7 +46,7 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Tensor:
-    """Return the n-th differences between neighbours along an axis.
+    r"""Return the n-th differences between neighbours along an axis.
 
     Parameters
     ----------
@@ -76,6 +76,13 @@ def diff(
 
     Notes
     -----
+    .. math:: y_i = x_{i+1} - x_i
+
+    This is repeated ``n`` times, with ``prepend`` and ``append`` as parts of `x`.
+
+    - Gradient for `x`: :math:`\bar y_{i-1} - \bar y_i`, where elements outside of :math:`\bar y`
+      count as 0
+
     Differentiable to any order.
 
     Python array API standard, utility functions: ``diff``.
@@ -102,7 +109,7 @@ def gradient(
     axis: int | tuple[int, ...] | None = None,
     edge_order: int = 1,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Return the derivatives along axes of a function sampled at the points of a grid.
+    r"""Return the derivatives along axes of a function sampled at the points of a grid.
 
     Inner points use central differences of second order, the two ends use one-sided differences.
 
@@ -136,6 +143,21 @@ def gradient(
 
     Notes
     -----
+    .. math::
+
+        y_i = \frac{h_i s_{i-1} + h_{i-1} s_i}{h_{i-1} + h_i},
+        \quad s_i = \frac{x_{i+1} - x_i}{h_i}
+
+    :math:`h_i` is the distance of the points :math:`i` and :math:`i + 1`. For equal distances,
+    :math:`y_i = (x_{i+1} - x_{i-1}) / (2 h)`. At the ends, :math:`y` is the next :math:`s`, or with
+    an ``edge_order`` of 2 the line through the next two.
+
+    - Gradient for `x`: :math:`\bar s_{i-1} / h_{i-1} - \bar s_i / h_i` with
+      :math:`\bar s_i = w_i \bar y_i + (1 - w_{i+1}) \bar y_{i+1}` and
+      :math:`w_i = h_{i-1} / (h_{i-1} + h_i)`, away from the ends
+    - Gradient for `spacing`: :math:`-\frac{1}{h} \sum_i \bar y_i y_i`; coordinates get their
+      gradients through each :math:`h_i`
+
     Differentiable to any order, in the values and the spacings. Like ``numpy.gradient``;
     ``torch.gradient`` always returns a tuple.
 

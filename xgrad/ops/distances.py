@@ -17,7 +17,7 @@ __all__ = ["cdist"]
 @upcast
 @explained
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the cosine of the angle between vectors: their dot product divided by their norms.
+    r"""Return the cosine of the angle between vectors: their dot product divided by their norms.
 
     Parameters
     ----------
@@ -40,6 +40,15 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     IndexError
         If there is no such axis.
 
+    Notes
+    -----
+    .. math:: y = \frac{x_1 \cdot x_2}{n_1 n_2}, \quad n_k = \max(\lVert x_k \rVert, \epsilon)
+
+    - Gradient for `x1`: :math:`\frac{\bar y}{n_1} \left(\frac{x_2}{n_2} - y
+      \frac{x_1}{n_1}\right)`; without the second term where :math:`\lVert x_1 \rVert < \epsilon`
+    - Gradient for `x2`: :math:`\frac{\bar y}{n_2} \left(\frac{x_1}{n_1} - y
+      \frac{x_2}{n_2}\right)`, likewise
+
     Examples
     --------
     >>> import xgrad
@@ -59,7 +68,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, *, keepdims: bool = False
 ) -> Tensor:
-    """Return the norm of ``x1 - x2 + eps`` along the last axis.
+    r"""Return the norm of ``x1 - x2 + eps`` along the last axis.
 
     Parameters
     ----------
@@ -82,6 +91,13 @@ def pairwise_distance(
     ValueError
         If the shapes do not broadcast.
 
+    Notes
+    -----
+    .. math:: y = \lVert d \rVert_p, \quad d = x_1 - x_2 + \epsilon
+
+    - Gradient for `x1`: :math:`\bar y \operatorname{sign}(d_i) (|d_i| / y)^{p-1}`
+    - Gradient for `x2`: :math:`-\bar y \operatorname{sign}(d_i) (|d_i| / y)^{p-1}`
+
     Examples
     --------
     >>> import xgrad
@@ -98,7 +114,7 @@ def pairwise_distance(
 @upcast
 @explained
 def cdist(x1: Tensor, x2: Tensor, /, *, p: float = 2.0) -> Tensor:
-    """Return the distances between all pairs of vectors of two sets.
+    r"""Return the distances between all pairs of vectors of two sets.
 
     Parameters
     ----------
@@ -121,6 +137,12 @@ def cdist(x1: Tensor, x2: Tensor, /, *, p: float = 2.0) -> Tensor:
 
     Notes
     -----
+    .. math:: y_{ij} = \lVert d_{ij} \rVert_p, \quad d_{ij} = x_{1, i} - x_{2, j}
+
+    - Gradient for `x1`: :math:`\sum_j g_{ij}` with :math:`g_{ij} = \bar y_{ij}
+      \operatorname{sign}(d_{ij}) (|d_{ij}| / y_{ij})^{p-1}`
+    - Gradient for `x2`: :math:`-\sum_i g_{ij}`
+
     Differentiable to any order; the derivative at a distance of 0 is 0. The differences of all
     pairs are computed, with no loss of digits for close vectors. Like ``torch.cdist``, and SciPy's
     ``scipy.spatial.distance.cdist`` with the metric "minkowski".
@@ -148,7 +170,7 @@ def cdist(x1: Tensor, x2: Tensor, /, *, p: float = 2.0) -> Tensor:
 @upcast
 @explained
 def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
-    """Return vectors divided by their norms, so that their norms become 1.
+    r"""Return vectors divided by their norms, so that their norms become 1.
 
     Parameters
     ----------
@@ -170,6 +192,14 @@ def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) 
     ------
     IndexError
         If there is no such axis.
+
+    Notes
+    -----
+    .. math:: y = \frac{x}{n}, \quad n = \max(\lVert x \rVert_p, \epsilon)
+
+    - Gradient for `input`: :math:`\frac{1}{n} \left(\bar y_i - (\bar y \cdot y)
+      \operatorname{sign}(x_i) (|x_i| / n)^{p-1}\right)`; without the second term where
+      :math:`\lVert x \rVert_p < \epsilon`
 
     Examples
     --------

@@ -100,7 +100,7 @@ def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[
 
 
 def eig(x: Tensor, /) -> EigResult:
-    """Return the eigenvalues and eigenvectors of square matrices.
+    r"""Return the eigenvalues and eigenvectors of square matrices.
 
     Parameters
     ----------
@@ -128,6 +128,13 @@ def eig(x: Tensor, /) -> EigResult:
 
     Notes
     -----
+    .. math:: X V = V \operatorname{diag}(\lambda)
+
+    - Gradient for `x`: :math:`V^{-H} (\operatorname{diag}(\bar \lambda) + F \odot (V^H W)) V^H`,
+      where :math:`F_{ij} = 1 / \overline{\lambda_j - \lambda_i}` for :math:`i \ne j`,
+      :math:`F_{ii} = 0`, and :math:`W_j = \bar V_j - \operatorname{Re}(V_j^H \bar V_j) V_j` for
+      each column
+
     Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN if
     the loss depends on them. If the loss depends on the eigenvalues alone, the gradient is not
     unique: it depends on the eigenvectors that were found. Where a matrix has fewer than n
@@ -148,7 +155,7 @@ def eig(x: Tensor, /) -> EigResult:
 
 
 def eigvals(x: Tensor, /) -> Tensor:
-    """Return the eigenvalues of square matrices.
+    r"""Return the eigenvalues of square matrices.
 
     Parameters
     ----------
@@ -172,6 +179,10 @@ def eigvals(x: Tensor, /) -> Tensor:
 
     Notes
     -----
+    .. math:: X V = V \operatorname{diag}(y)
+
+    - Gradient for `x`: :math:`V^{-H} \operatorname{diag}(\bar y) V^H`
+
     If `x` requires a gradient, the eigenvalues come from `eig`, since the gradient needs its
     eigenvectors. Where eigenvalues repeat, the gradient is as described there.
 
@@ -207,7 +218,7 @@ def _eigh(xp: Any, x: Any, /) -> Any:
 
 
 def eigh(x: Tensor, /) -> EighResult:
-    """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
+    r"""Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
     Parameters
     ----------
@@ -232,6 +243,12 @@ def eigh(x: Tensor, /) -> EighResult:
 
     Notes
     -----
+    .. math:: X = V \operatorname{diag}(\lambda) V^H
+
+    - Gradient for `x`: :math:`V (\operatorname{diag}(\bar \lambda) + F \odot \tfrac{1}{2} (V^H
+      \bar V - \bar V^H V)) V^H`, where :math:`F_{ij} = 1 / (\lambda_j - \lambda_i)` for
+      :math:`i \ne j`, and :math:`F_{ii} = 0`
+
     The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the
     gradient is infinite or NaN if the loss depends on them. If the loss depends on the eigenvalues
     alone, the gradient stays finite but is not unique: it depends on the eigenvectors that were
@@ -257,7 +274,7 @@ def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
 
 @derivative(_eigvalsh_rule, lowest=FLOATING, holomorphic=False)
 def eigvalsh(xp: Any, x: Any, /) -> Any:
-    """Return the eigenvalues of symmetric or Hermitian matrices.
+    r"""Return the eigenvalues of symmetric or Hermitian matrices.
 
     Parameters
     ----------
@@ -278,6 +295,10 @@ def eigvalsh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: X = V \operatorname{diag}(y) V^H
+
+    - Gradient for `x`: :math:`V \operatorname{diag}(\bar y) V^H`
+
     The gradient is Hermitian. Where eigenvalues repeat, it is finite but not unique. The second
     derivative is infinite or NaN there, unless it does not depend on how the eigenvalues separate.
 

@@ -182,7 +182,7 @@ def _fft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> An
 
 @derivative(_fft_rule, lowest=FLOATING)
 def fft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
-    """Return the discrete Fourier transform.
+    r"""Return the discrete Fourier transform.
 
     Parameters
     ----------
@@ -213,6 +213,12 @@ def fft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str =
 
     Notes
     -----
+    .. math:: y_k = c \sum_{j=0}^{n-1} x_j e^{-2 \pi i j k / n}
+
+    :math:`c` is the factor of `norm`: :math:`1`, :math:`1 / \sqrt{n}` or :math:`1 / n`.
+
+    - Gradient for `x`: :math:`c \sum_k \bar y_k e^{2 \pi i j k / n}`, and 0 for cropped elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``fft``.
@@ -234,7 +240,7 @@ def _ifft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> A
 def ifft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
-    """Return the inverse of `fft`.
+    r"""Return the inverse of `fft`.
 
     Parameters
     ----------
@@ -265,6 +271,12 @@ def ifft(
 
     Notes
     -----
+    .. math:: y_k = c \sum_{j=0}^{n-1} x_j e^{2 \pi i j k / n}
+
+    :math:`c` is the factor of `norm`: :math:`1`, :math:`1 / \sqrt{n}` or :math:`1 / n`.
+
+    - Gradient for `x`: :math:`c \sum_k \bar y_k e^{-2 \pi i j k / n}`, and 0 for cropped elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``ifft``.
@@ -292,7 +304,7 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: str = "backward",
 ) -> Any:
-    """Return the discrete Fourier transform along several axes.
+    r"""Return the discrete Fourier transform along several axes.
 
     Parameters
     ----------
@@ -323,6 +335,14 @@ def fftn(
 
     Notes
     -----
+    .. math:: y_k = c \sum_j x_j e^{-2 \pi i\, j \cdot k / n}
+
+    :math:`c` is the factor of `norm`, and :math:`j \cdot k / n = \sum_a j_a k_a / n_a` over the
+    axes.
+
+    - Gradient for `x`: :math:`c \sum_k \bar y_k e^{2 \pi i\, j \cdot k / n}`, and 0 for cropped
+      elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``fftn``.
@@ -350,7 +370,7 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: str = "backward",
 ) -> Any:
-    """Return the inverse of `fftn`.
+    r"""Return the inverse of `fftn`.
 
     Parameters
     ----------
@@ -381,6 +401,14 @@ def ifftn(
 
     Notes
     -----
+    .. math:: y_k = c \sum_j x_j e^{2 \pi i\, j \cdot k / n}
+
+    :math:`c` is the factor of `norm`, and :math:`j \cdot k / n = \sum_a j_a k_a / n_a` over the
+    axes.
+
+    - Gradient for `x`: :math:`c \sum_k \bar y_k e^{-2 \pi i\, j \cdot k / n}`, and 0 for cropped
+      elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``ifftn``.
@@ -401,7 +429,7 @@ def ifftn(
 def rfft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
-    """Return the first half of the discrete Fourier transform of real numbers.
+    r"""Return the first half of the discrete Fourier transform of real numbers.
 
     Parameters
     ----------
@@ -434,6 +462,13 @@ def rfft(
 
     Notes
     -----
+    .. math:: y_k = c \sum_{j=0}^{n-1} x_j e^{-2 \pi i j k / n}, \quad 0 \le k \le n / 2
+
+    :math:`c` is the factor of `norm`: :math:`1`, :math:`1 / \sqrt{n}` or :math:`1 / n`.
+
+    - Gradient for `x`: :math:`c \operatorname{Re}(\sum_k \bar y_k e^{2 \pi i j k / n})`, and 0
+      for cropped elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``rfft``.
@@ -455,7 +490,7 @@ def rfft(
 def irfft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
-    """Return the inverse of `rfft`.
+    r"""Return the inverse of `rfft`.
 
     Parameters
     ----------
@@ -487,6 +522,14 @@ def irfft(
 
     Notes
     -----
+    .. math:: y_j = c \operatorname{Re}\left(\sum_{k \le n/2} m_k x_k e^{2 \pi i j k / n}\right)
+
+    :math:`c` is the factor of `norm`: :math:`1`, :math:`1 / \sqrt{n}` or :math:`1 / n`. :math:`m_k`
+    is 1 for :math:`k = 0` and :math:`k = n / 2`, else 2.
+
+    - Gradient for `x`: :math:`c\, m_k \sum_j \bar y_j e^{-2 \pi i j k / n}`, and 0 for cropped
+      elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``irfft``.
@@ -513,7 +556,7 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str = "backward",
 ) -> Any:
-    """Return the first half of the discrete Fourier transform of real numbers along several axes.
+    r"""Return the first half of the discrete Fourier transform of real numbers along several axes.
 
     Parameters
     ----------
@@ -546,6 +589,14 @@ def rfftn(
 
     Notes
     -----
+    .. math:: y_k = c \sum_j x_j e^{-2 \pi i\, j \cdot k / n}
+
+    :math:`c` is the factor of `norm`, and :math:`j \cdot k / n = \sum_a j_a k_a / n_a` over the
+    axes. Along the last axis, :math:`0 \le k \le n / 2`.
+
+    - Gradient for `x`: :math:`c \operatorname{Re}(\sum_k \bar y_k e^{2 \pi i\, j \cdot k / n})`,
+      and 0 for cropped elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``rfftn``.
@@ -569,7 +620,7 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str = "backward",
 ) -> Any:
-    """Return the inverse of `rfftn`.
+    r"""Return the inverse of `rfftn`.
 
     Parameters
     ----------
@@ -601,6 +652,15 @@ def irfftn(
 
     Notes
     -----
+    .. math:: y_j = c \operatorname{Re}\left(\sum_k m_k x_k e^{2 \pi i\, j \cdot k / n}\right)
+
+    :math:`c` is the factor of `norm`, and :math:`j \cdot k / n = \sum_a j_a k_a / n_a` over the
+    axes. Along the last axis, :math:`0 \le k \le n / 2`, and :math:`m_k` is 1 for :math:`k = 0` and
+    :math:`k = n / 2`, else 2.
+
+    - Gradient for `x`: :math:`c\, m_k \sum_j \bar y_j e^{-2 \pi i\, j \cdot k / n}`, and 0 for
+      cropped elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``irfftn``.
@@ -626,7 +686,7 @@ def _hfft_rule(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
 def hfft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
-    """Return the discrete Fourier transform, which is real, of a signal given by its first half.
+    r"""Return the discrete Fourier transform, which is real, of a signal given by its first half.
 
     Parameters
     ----------
@@ -658,6 +718,14 @@ def hfft(
 
     Notes
     -----
+    .. math:: y_j = c \operatorname{Re}\left(\sum_{k \le n/2} m_k x_k e^{-2 \pi i j k / n}\right)
+
+    :math:`c` is the factor of `norm`: :math:`1`, :math:`1 / \sqrt{n}` or :math:`1 / n`. :math:`m_k`
+    is 1 for :math:`k = 0` and :math:`k = n / 2`, else 2.
+
+    - Gradient for `x`: :math:`c\, m_k \sum_j \bar y_j e^{2 \pi i j k / n}`, and 0 for cropped
+      elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``hfft``.
@@ -678,7 +746,7 @@ def hfft(
 def ihfft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
-    """Return the inverse of `hfft`.
+    r"""Return the inverse of `hfft`.
 
     Parameters
     ----------
@@ -711,6 +779,13 @@ def ihfft(
 
     Notes
     -----
+    .. math:: y_k = c \sum_{j=0}^{n-1} x_j e^{2 \pi i j k / n}, \quad 0 \le k \le n / 2
+
+    :math:`c` is the factor of `norm`: :math:`1`, :math:`1 / \sqrt{n}` or :math:`1 / n`.
+
+    - Gradient for `x`: :math:`c \operatorname{Re}(\sum_k \bar y_k e^{-2 \pi i j k / n})`, and 0
+      for cropped elements
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``ihfft``.
@@ -726,7 +801,7 @@ def ihfft(
 
 @derivative(lambda g, xp, axes: xp.fft.ifftshift(g, axes=axes))
 def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
-    """Move the zero frequency from the front to the middle.
+    r"""Move the zero frequency from the front to the middle.
 
     Parameters
     ----------
@@ -742,6 +817,10 @@ def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> 
 
     Notes
     -----
+    .. math:: y_{(i + h) \bmod n} = x_i, \quad h = \lfloor n / 2 \rfloor
+
+    - Gradient for `x`: :math:`\bar y_{(i + h) \bmod n}`
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``fftshift``.
@@ -757,7 +836,7 @@ def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> 
 
 @derivative(lambda g, xp, axes: xp.fft.fftshift(g, axes=axes))
 def ifftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
-    """Move the zero frequency back from the middle to the front: the inverse of `fftshift`.
+    r"""Move the zero frequency back from the middle to the front: the inverse of `fftshift`.
 
     Parameters
     ----------
@@ -773,6 +852,10 @@ def ifftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) ->
 
     Notes
     -----
+    .. math:: y_i = x_{(i + h) \bmod n}, \quad h = \lfloor n / 2 \rfloor
+
+    - Gradient for `x`: :math:`\bar y_{(i - h) \bmod n}`
+
     Differentiable to any order.
 
     Python array API standard, Fourier transform functions: ``ifftshift``.

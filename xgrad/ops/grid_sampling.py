@@ -93,7 +93,7 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Return samples of images at the places of a grid.
+    r"""Return samples of images at the places of a grid.
 
     M. Jaderberg, K. Simonyan, A. Zisserman, K. Kavukcuoglu, "Spatial transformer networks",
     NeurIPS, 2015.
@@ -128,8 +128,17 @@ def grid_sample(
 
     Notes
     -----
-    Differentiable to any order by both inputs; in the mode "nearest", the gradient of the grid is
-    0.
+    .. math:: y = \sum_{ij} w_i(u)\, w_j(v)\, x_{ij}
+
+    :math:`u` and :math:`v` are the place of a sample in the image, in elements, and :math:`w` the
+    weights of the interpolation: :math:`\max(0, 1 - |u - i|)` for "bilinear".
+
+    - Gradient for `input`: :math:`w_i(u)\, w_j(v)\, \bar y`, summed over the samples
+    - Gradient for `grid`: :math:`\bar y \sum_{ij} w_i'(u)\, w_j(v)\, x_{ij}` for :math:`u`,
+      summed over the channels, times :math:`(n - 1) / 2` with `align_corners`, else :math:`n / 2`,
+      for a length of :math:`n`; likewise for :math:`v`. In the mode "nearest" it is 0.
+
+    Differentiable to any order by both inputs.
 
     Examples
     --------
@@ -197,7 +206,7 @@ def _check(name: str, input: Tensor, grid: Tensor, mode: Any, padding_mode: Any)
 
 @upcast
 def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None = None) -> Tensor:
-    """Return the grid of affine maps, for `grid_sample`.
+    r"""Return the grid of affine maps, for `grid_sample`.
 
     Parameters
     ----------
@@ -220,6 +229,14 @@ def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None
         If the shapes do not fit.
     TypeError
         If `theta` is not floating, or `size` not a tuple of ints.
+
+    Notes
+    -----
+    .. math:: y = \theta \begin{pmatrix} u \\ 1 \end{pmatrix}
+
+    :math:`u` is the place of an element, from -1 to 1.
+
+    - Gradient for `theta`: :math:`\sum_u \bar y\, (u^\top, 1)`
 
     Examples
     --------

@@ -40,7 +40,7 @@ def _count(indices: Tensor, weights: Tensor | None, length: int) -> Tensor:
 
 @explained
 def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Return how often each integer from 0 to the largest occurs, or the sums of its weights.
+    r"""Return how often each integer from 0 to the largest occurs, or the sums of its weights.
 
     Parameters
     ----------
@@ -67,6 +67,10 @@ def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0)
 
     Notes
     -----
+    .. math:: y_k = \sum_{i:\, x_i = k} w_i
+
+    - Gradient for `weights`: :math:`\bar y_{x_i}`
+
     Differentiable to any order in `weights`. Like ``numpy.bincount`` and ``torch.bincount``, except
     that weights of float32 give sums of float32.
 
@@ -112,7 +116,7 @@ def histogram(
     weights: Tensor | None = None,
     density: bool = False,
 ) -> HistogramResult:
-    """Return how many elements are in each of adjacent bins, and the edges of the bins.
+    r"""Return how many elements are in each of adjacent bins, and the edges of the bins.
 
     Parameters
     ----------
@@ -147,6 +151,15 @@ def histogram(
 
     Notes
     -----
+    .. math::
+
+        h_k = \sum_{i:\, e_k \le x_i < e_{k+1}} w_i,
+        \quad \text{as a density } y_k = \frac{h_k}{(e_{k+1} - e_k) \sum_j h_j}
+
+    - Gradient for `weights`: :math:`\bar h_k` for the bin :math:`k` of :math:`x_i`; as a density,
+      :math:`\bar w_i = (\bar y_k / (e_{k+1} - e_k) - \sum_j \bar y_j y_j) / \sum_j h_j`. Elements
+      outside of the bins get 0.
+
     Differentiable to any order in `weights`. Like ``numpy.histogram``.
 
     Examples

@@ -124,7 +124,7 @@ _BASIC = _PLAIN | {slice}  # types of key parts that select a view
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
-    """Return ``x[key]``.
+    r"""Return ``x[key]``.
 
     Parameters
     ----------
@@ -145,6 +145,13 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
     DeviceError
         If an array in the key is on another device.
+
+    Notes
+    -----
+    .. math:: y_i = x_{k_i}
+
+    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`. :math:`k_i` is the element that the
+      key selects for element :math:`i` of the result.
 
     Examples
     --------
@@ -189,7 +196,7 @@ def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
-    """Return zeros with `x` added at a key: the derivative of `getitem`, and vice versa.
+    r"""Return zeros with `x` added at a key: the derivative of `getitem`, and vice versa.
 
     Parameters
     ----------
@@ -204,6 +211,12 @@ def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     -------
     Tensor
         Of the given shape, and of the dtype of `x`.
+
+    Notes
+    -----
+    .. math:: y_j = \sum_{i:\, k_i = j} x_i
+
+    - Gradient for `x`: :math:`\bar y_{k_i}`
 
     Examples
     --------
@@ -261,7 +274,7 @@ def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
-    """Return a copy of `x` in which ``x[key]`` is `value`, as after ``x[key] = value``.
+    r"""Return a copy of `x` in which ``x[key]`` is `value`, as after ``x[key] = value``.
 
     Parameters
     ----------
@@ -287,6 +300,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
         If the value is of a higher kind than `x`, such as floats for integers.
     IndexError
         If an index is out of bounds.
+
+    Notes
+    -----
+    .. math:: y_j = v_i \text{ if } j = k_i, \quad \text{else } x_j
+
+    - Gradient for `x`: :math:`0` at the key, else :math:`\bar y_j`
+    - Gradient for `value`: :math:`\bar y_{k_i}`
 
     Examples
     --------
@@ -367,7 +387,7 @@ def _selects_all(key: Any, x: Tensor) -> bool:
 
 
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
-    """Return `x` with `value` added at a key.
+    r"""Return `x` with `value` added at a key.
 
     Values at repeated indices add up, unlike in ``x[key] += value``.
 
@@ -394,6 +414,11 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
 
     Notes
     -----
+    .. math:: y_j = x_j + \sum_{i:\, k_i = j} v_i
+
+    - Gradient for `x`: :math:`\bar y`
+    - Gradient for `value`: :math:`\bar y_{k_i}`
+
     Differentiable to any order. On a GPU, floats are added in no fixed order.
 
     Examples
@@ -425,7 +450,14 @@ def _as_int64(xp: Any, indices: Any) -> Any:
 
 @derivative(lambda g, xp, indices, axis: xp.take(g, indices, axis=axis), None)
 def _scatter_add(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
-    """Return zeros with slices added at indices along an axis: the derivative of `take`."""
+    r"""Return zeros with slices added at indices along an axis: the derivative of `take`.
+
+    Notes
+    -----
+    .. math:: y_j = \sum_{i:\, k_i = j} x_i
+
+    - Gradient for `x`: :math:`\bar y_{k_i}`; :math:`k` are the ``indices``
+    """
     zeros = xp.zeros(shape, dtype=x.dtype, device=_native_device(x))
     return xp.index_add(zeros, (*(slice(None),) * axis, _as_int64(xp, indices)), x)
 
@@ -438,7 +470,7 @@ def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: in
 
 @derivative(_take_rule, None)
 def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
-    """Return the slices of `x` at given indices along an axis.
+    r"""Return the slices of `x` at given indices along an axis.
 
     Parameters
     ----------
@@ -465,6 +497,10 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 
     Notes
     -----
+    .. math:: y_i = x_{k_i}
+
+    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`. :math:`k` are the ``indices``.
+
     Python array API standard, indexing functions: ``take``.
 
     Examples
@@ -480,9 +516,16 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 
 @derivative(lambda g, xp, indices, axis: xp.take_along_axis(g, indices, axis=axis), None)
 def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
-    """Return zeros with elements added at indices along an axis.
+    r"""Return zeros with elements added at indices along an axis.
 
     This is the derivative of `take_along_axis`.
+
+    Notes
+    -----
+    .. math:: y_{rj} = \sum_{i:\, k_{ri} = j} x_{ri}
+
+    - Gradient for `x`: :math:`\bar y_{r, k_{ri}}`; :math:`k` are the ``indices``, :math:`r`
+      stands for the indices along the other axes
     """
     key = [
         xp.reshape(
@@ -503,7 +546,7 @@ def _take_along_axis_rule(
 
 @derivative(_take_along_axis_rule, None)
 def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    """Return elements of `x` at indices along an axis, which may differ along the other axes.
+    r"""Return elements of `x` at indices along an axis, which may differ along the other axes.
 
     Parameters
     ----------
@@ -528,6 +571,11 @@ def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
 
     Notes
     -----
+    .. math:: y_{ri} = x_{r, k_{ri}}
+
+    - Gradient for `x`: :math:`\sum_{i:\, k_{ri} = j} \bar y_{ri}`. :math:`k` are the ``indices``,
+      and :math:`r` stands for the indices along the other axes.
+
     Python array API standard, indexing functions: ``take_along_axis``.
 
     Examples

@@ -18,7 +18,7 @@ __all__ = ["interp", "trapezoid"]
 @upcast
 @explained
 def trapezoid(y: Tensor, /, *, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """Return the integral along an axis by the trapezoidal rule.
+    r"""Return the integral along an axis by the trapezoidal rule.
 
     Parameters
     ----------
@@ -45,6 +45,13 @@ def trapezoid(y: Tensor, /, *, x: Tensor | None = None, dx: float = 1.0, axis: i
 
     Notes
     -----
+    .. math:: I = \sum_i h_i \frac{y_i + y_{i+1}}{2}, \quad h_i = x_{i+1} - x_i
+
+    Outside of the samples, :math:`h` and :math:`m_i = (y_i + y_{i+1}) / 2` count as 0.
+
+    - Gradient for `y`: :math:`\bar I (h_{i-1} + h_i) / 2`
+    - Gradient for `x`: :math:`\bar I (m_{i-1} - m_i)`
+
     Differentiable to any order, in `x`, too. Like ``numpy.trapezoid`` and ``torch.trapezoid``.
 
     Examples
@@ -86,7 +93,7 @@ def interp(
     left: float | None = None,
     right: float | None = None,
 ) -> Tensor:
-    """Interpolate a function of one variable linearly between points.
+    r"""Interpolate a function of one variable linearly between points.
 
     Parameters
     ----------
@@ -113,6 +120,18 @@ def interp(
 
     Notes
     -----
+    .. math:: y = (1 - t) f_k + t f_{k+1}, \quad t = \frac{x - p_k}{p_{k+1} - p_k}
+
+    :math:`p` and :math:`f` are ``xp`` and ``fp``, and :math:`x` is between :math:`p_k` and
+    :math:`p_{k+1}`, with the slope :math:`s = (f_{k+1} - f_k) / (p_{k+1} - p_k)` there. Outside of
+    the points, :math:`y` is constant.
+
+    - Gradient for `x`: :math:`\bar y\, s`
+    - Gradient for `xp`: :math:`-\bar y\, s (1 - t)` at :math:`p_k` and :math:`-\bar y\, s t` at
+      :math:`p_{k+1}`
+    - Gradient for `fp`: :math:`\bar y (1 - t)` at :math:`f_k` and :math:`\bar y\, t` at
+      :math:`f_{k+1}`
+
     Differentiable to any order, in the points, too. Like ``numpy.interp``.
 
     Examples

@@ -92,9 +92,16 @@ def _transpose(g: Any, xp: Any, axis: int, taps: Taps) -> Any:
 
 @derivative(_transpose)
 def resample(xp: Any, x: Any, *, axis: int, taps: Taps) -> Any:
-    """Return sums of elements along an axis, with indices and weights; the derivative is its own.
+    r"""Return sums of elements along an axis, with indices and weights; the derivative is its own.
 
     An element of weight 0 does not count, even if it is not finite.
+
+    Notes
+    -----
+    .. math:: y_i = \sum_k w_{ki}\, x_{j_{ki}}
+
+    - Gradient for `x`: :math:`\sum_{ki:\, j_{ki} = j} w_{ki}\, \bar y_i`; :math:`j` and :math:`w`
+      are the indices and the weights of the taps :math:`k`
     """
     shape, out = (-1, *(1,) * (len(x.shape) - axis - 1)), None
     for indices, row in zip(taps.indices, taps.weights, strict=True):
@@ -283,7 +290,7 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Return sequences, images or volumes of another size.
+    r"""Return sequences, images or volumes of another size.
 
     Parameters
     ----------
@@ -323,6 +330,12 @@ def interpolate(
 
     Notes
     -----
+    .. math:: y_i = \sum_j w_{ij} x_j
+
+    This is done along each axis; the weights :math:`w` follow from the lengths and the mode.
+
+    - Gradient for `input`: :math:`\sum_i w_{ij} \bar y_i`
+
     Differentiable to any order. Like ``torch.nn.functional.interpolate``. An element of weight 0
     does not count, even if it is infinite. Which of two elements is nearer is decided in float32,
     for all dtypes.
@@ -350,7 +363,7 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Return images of another size: `interpolate` under its former name.
+    r"""Return images of another size: `interpolate` under its former name.
 
     Parameters
     ----------
@@ -369,6 +382,14 @@ def upsample(
     -------
     Tensor
         Of the dtype of `input`.
+
+    Notes
+    -----
+    .. math:: y_i = \sum_j w_{ij} x_j
+
+    This is done along each axis; the weights :math:`w` follow from the lengths and the mode.
+
+    - Gradient for `input`: :math:`\sum_i w_{ij} \bar y_i`
 
     Examples
     --------

@@ -39,7 +39,7 @@ def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
 
 @explained
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """Join tensors along an existing axis.
+    r"""Join tensors along an existing axis.
 
     Parameters
     ----------
@@ -62,6 +62,10 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
     Notes
     -----
+    .. math:: y = (x_1, x_2, \dots)
+
+    - Gradient for `arrays`: :math:`\bar y`, of which each array gets its part
+
     Python array API standard, manipulation functions: ``concat``.
 
     Examples
@@ -85,7 +89,7 @@ def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
 
 @explained
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """Join tensors along a new axis.
+    r"""Join tensors along a new axis.
 
     Parameters
     ----------
@@ -108,6 +112,10 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 
     Notes
     -----
+    .. math:: y_k = x_k
+
+    - Gradient for `arrays`: :math:`\bar y_k` for array :math:`k`
+
     Python array API standard, manipulation functions: ``stack``.
 
     Examples
@@ -140,7 +148,7 @@ _unstack_function = _Unstack()
 
 @explained
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Split a tensor along an axis, which is removed.
+    r"""Split a tensor along an axis, which is removed.
 
     Parameters
     ----------
@@ -161,6 +169,10 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
     Notes
     -----
+    .. math:: y_k = x_k
+
+    - Gradient for `x`: :math:`(\bar y_1, \bar y_2, \dots)`, as by `stack`
+
     Python array API standard, manipulation functions: ``unstack``.
 
     Examples
@@ -204,7 +216,7 @@ def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
 
 @explained
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Repeat each element of `x`.
+    r"""Repeat each element of `x`.
 
     Parameters
     ----------
@@ -233,6 +245,10 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
     Notes
     -----
+    .. math:: y_{ni + k} = x_i, \quad 0 \le k < n
+
+    - Gradient for `x`: :math:`\sum_k \bar y_{ni + k}`
+
     Python array API standard, manipulation functions: ``repeat``.
 
     Examples
@@ -277,7 +293,7 @@ def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
 
 @explained
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-    """Return copies of `x` side by side along each axis.
+    r"""Return copies of `x` side by side along each axis.
 
     Parameters
     ----------
@@ -301,6 +317,10 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
 
     Notes
     -----
+    .. math:: y_{kn + i} = x_i, \quad 0 \le i < n
+
+    - Gradient for `x`: :math:`\sum_k \bar y_{kn + i}`
+
     Python array API standard, manipulation functions: ``tile``.
 
     Examples

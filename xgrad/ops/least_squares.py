@@ -20,7 +20,7 @@ class LstsqResult(NamedTuple):
 
 
 def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResult:
-    """Return the least-squares solutions X of ``x1 @ X = x2`` that have the least norm.
+    r"""Return the least-squares solutions X of ``x1 @ X = x2`` that have the least norm.
 
     Parameters
     ----------
@@ -56,6 +56,18 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResu
 
     Notes
     -----
+    .. math::
+
+        Y = X_1^+ X_2,
+        \quad R = X_1 Y - X_2, \quad r_k = \lVert R_k \rVert^2
+
+    With :math:`P = X_1^+`, and :math:`\bar Y` and :math:`\bar r` the gradients of ``solution`` and
+    ``residuals``; the gradient of ``singular_values`` is added as in `svdvals`.
+
+    - Gradient for `x1`: :math:`-P^H \bar Y Y^H - R \bar Y^H P P^H + P^H Y \bar Y^H (I - P X_1) +
+      2 R \operatorname{diag}(\bar r) Y^H`
+    - Gradient for `x2`: :math:`P^H \bar Y - 2 R \operatorname{diag}(\bar r)`
+
     Differentiable to any order, through `pinv`, along changes that preserve the rank. Like
     ``numpy.linalg.lstsq`` and ``torch.linalg.lstsq``, but residuals are always returned; they are 0
     up to rounding where there is an exact solution.

@@ -34,7 +34,7 @@ def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> An
 
 @derivative(_diagonal_rule, views=True)
 def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
-    """Return the diagonals of matrices.
+    r"""Return the diagonals of matrices.
 
     Parameters
     ----------
@@ -55,6 +55,11 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
 
     Notes
     -----
+    .. math:: y_i = x_{i, i+k}
+
+    - Gradient for `x`: :math:`\bar y_i` at :math:`(i, i + k)`, 0 elsewhere; :math:`k` is the
+      ``offset``
+
     Python array API standard, linear algebra extension: ``diagonal``.
 
     Examples
@@ -68,7 +73,7 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """Return the sums of the diagonals of matrices.
+    r"""Return the sums of the diagonals of matrices.
 
     Parameters
     ----------
@@ -92,6 +97,11 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
     Notes
     -----
+    .. math:: y = \sum_i x_{i, i+k}
+
+    - Gradient for `x`: :math:`\bar y` at :math:`(i, i + k)`, 0 elsewhere; :math:`k` is the
+      ``offset``
+
     Python array API standard, linear algebra extension: ``trace``.
 
     Examples
@@ -141,9 +151,16 @@ def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
 
 @derivative(_cofactors_rule)
 def _cofactors(xp: Any, x: Any, /) -> Any:
-    """Return the matrices of cofactors: the derivatives of determinants by each element.
+    r"""Return the matrices of cofactors: the derivatives of determinants by each element.
 
     They are composed of products of all singular values but one.
+
+    Notes
+    -----
+    .. math:: Y = \operatorname{cof}(X) = \det(X)\, X^{-\top}
+
+    - Gradient for `x`: :math:`\langle \bar Y, Y \rangle X^{-\top} - Y \bar Y^\top X^{-\top}`, in
+      a form without inverses, for singular matrices, too
     """
     u, s, vh, phase = _svd_and_phase(xp, x)
     without, _ = _leave_out_products(xp, s)
@@ -152,7 +169,7 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
 
 @derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), lowest=FLOATING)
 def det(xp: Any, x: Any, /) -> Any:
-    """Return the determinants of square matrices.
+    r"""Return the determinants of square matrices.
 
     Parameters
     ----------
@@ -171,9 +188,14 @@ def det(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
-    The gradient is the matrix of cofactors, computed from a singular value decomposition. It is
-    correct for singular matrices of any rank, and so is the second derivative. The third derivative
-    is infinite or NaN where singular values repeat.
+    .. math:: y = \det(X)
+
+    - Gradient for `x`: :math:`\bar y \operatorname{cof}(X)`, with the matrix of cofactors, which
+      is :math:`y X^{-\top}` if :math:`X` is invertible
+
+    The cofactors are computed from a singular value decomposition. The gradient is correct for
+    singular matrices of any rank, and so is the second derivative. The third derivative is infinite
+    or NaN where singular values repeat.
 
     Python array API standard, linear algebra extension: ``det``.
 
@@ -205,7 +227,7 @@ def _slogdet(xp: Any, x: Any, /) -> Any:
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
-    """Return the signs of determinants, and the logarithms of their absolute values.
+    r"""Return the signs of determinants, and the logarithms of their absolute values.
 
     The determinants themselves may be too large for a float.
 
@@ -229,6 +251,12 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
     Notes
     -----
+    .. math:: s = \frac{\det(X)}{|\det(X)|}, \quad l = \log(|\det(X)|)
+
+    - Gradient for `x`: :math:`\bar l X^{-\top}`; for complex matrices
+      :math:`(\bar l + i \operatorname{Im}(\overline{s}\, \bar s)) X^{-H}`, while a real sign is
+      constant
+
     A singular matrix has no derivative: the backward pass raises an error, or on ``cuda`` returns
     an infinite or NaN gradient.
 
@@ -251,7 +279,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
     lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), lowest=FLOATING
 )
 def inv(xp: Any, x: Any, /) -> Any:
-    """Return the inverses of square matrices.
+    r"""Return the inverses of square matrices.
 
     Parameters
     ----------
@@ -272,6 +300,10 @@ def inv(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: Y = X^{-1}
+
+    - Gradient for `x`: :math:`-Y^\top \bar Y Y^\top`
+
     To solve a linear system, `solve` is faster and more accurate.
 
     Python array API standard, linear algebra extension: ``inv``.
@@ -305,7 +337,7 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
 
 @derivative(_solve_left, _solve_right, lowest=FLOATING)
 def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the solutions X of ``x1 @ X = x2``.
+    r"""Return the solutions X of ``x1 @ X = x2``.
 
     Parameters
     ----------
@@ -331,6 +363,11 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: Y = X_1^{-1} X_2
+
+    - Gradient for `x1`: :math:`-X_1^{-\top} \bar Y Y^\top`
+    - Gradient for `x2`: :math:`X_1^{-\top} \bar Y`
+
     Python array API standard, linear algebra extension: ``solve``.
 
     Examples
@@ -373,7 +410,7 @@ def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
 
 
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """Return the Moore-Penrose pseudo-inverses.
+    r"""Return the Moore-Penrose pseudo-inverses.
 
     Parameters
     ----------
@@ -397,6 +434,11 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
     Notes
     -----
+    .. math:: Y = X^+
+
+    - Gradient for `x`: :math:`-Y^H \bar Y Y^H + (I - X Y) \bar Y^H Y Y^H + Y^H Y \bar Y^H (I - Y
+      X)`
+
     The derivative is along changes that preserve the rank (G. H. Golub and V. Pereyra, "The
     differentiation of pseudo-inverses and nonlinear least squares problems whose variables
     separate", 1973); where the rank changes, the pseudo-inverse is discontinuous.

@@ -33,7 +33,7 @@ Axes = int | tuple[int, ...]
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views="shared")
 def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
-    """Return the elements of `x`, in row order, in another shape.
+    r"""Return the elements of `x`, in row order, in another shape.
 
     Parameters
     ----------
@@ -57,6 +57,10 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
 
     Notes
     -----
+    .. math:: \operatorname{vec}(y) = \operatorname{vec}(x)
+
+    - Gradient for `x`: :math:`\bar y` in the shape of `x`
+
     Python array API standard, manipulation functions: ``reshape``.
 
     Examples
@@ -84,7 +88,7 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
     views=True,
 )
 def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
-    """Return `x` with its axes in another order.
+    r"""Return `x` with its axes in another order.
 
     Parameters
     ----------
@@ -106,6 +110,11 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
 
     Notes
     -----
+    .. math:: y_{\pi(i)} = x_i
+
+    - Gradient for `x`: :math:`\bar y_{\pi(i)}`; :math:`i` are indices along all axes, and
+      :math:`\pi` permutes them
+
     Python array API standard, manipulation functions: ``permute_dims``.
 
     Examples
@@ -119,7 +128,7 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
 
 @derivative(lambda g, xp: xp.matrix_transpose(g), views=True)
 def matrix_transpose(xp: Any, x: Any, /) -> Any:
-    """Return the transpose of each matrix in the last two axes.
+    r"""Return the transpose of each matrix in the last two axes.
 
     Parameters
     ----------
@@ -138,6 +147,10 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: Y = X^\top
+
+    - Gradient for `x`: :math:`\bar Y^\top`
+
     Python array API standard, linear algebra functions: ``matrix_transpose``.
 
     Examples
@@ -152,7 +165,7 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
 def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
-    """Return `x` with new axes of length 1.
+    r"""Return `x` with new axes of length 1.
 
     Parameters
     ----------
@@ -175,6 +188,10 @@ def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
 
     Notes
     -----
+    .. math:: \operatorname{vec}(y) = \operatorname{vec}(x)
+
+    - Gradient for `x`: :math:`\bar y` in the shape of `x`
+
     Python array API standard, manipulation functions: ``expand_dims``.
 
     Examples
@@ -203,7 +220,7 @@ def _check_positions(x: Any, axis: Any, added: int) -> None:
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
 def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
-    """Return `x` without axes of length 1.
+    r"""Return `x` without axes of length 1.
 
     Parameters
     ----------
@@ -224,6 +241,10 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
 
     Notes
     -----
+    .. math:: \operatorname{vec}(y) = \operatorname{vec}(x)
+
+    - Gradient for `x`: :math:`\bar y` in the shape of `x`
+
     Python array API standard, manipulation functions: ``squeeze``.
 
     Examples
@@ -237,7 +258,7 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
 
 @derivative(lambda g: g, views=True)  # the engine sums it over the broadcast axes
 def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
-    """Broadcast `x` to a shape, by repetition along new axes and axes of length 1.
+    r"""Broadcast `x` to a shape, by repetition along new axes and axes of length 1.
 
     Parameters
     ----------
@@ -258,6 +279,10 @@ def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
 
     Notes
     -----
+    .. math:: y_{ri} = x_i
+
+    - Gradient for `x`: :math:`\sum_r \bar y_{ri}`, over the axes of repetition
+
     Python array API standard, manipulation functions: ``broadcast_to``.
 
     Examples
@@ -326,7 +351,7 @@ def _common_shape(op: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Broadcast tensors against each other.
+    r"""Broadcast tensors against each other.
 
     Parameters
     ----------
@@ -347,6 +372,10 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 
     Notes
     -----
+    .. math:: y_{ri} = x_i
+
+    - Gradient for `arrays`: :math:`\sum_r \bar y_{ri}`, over the axes of repetition of its result
+
     Python array API standard, manipulation functions: ``broadcast_arrays``.
 
     Examples
@@ -363,7 +392,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 @derivative(lambda g, xp, axis: xp.flip(g, axis=axis), views="shared")
 def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
-    """Return `x` with its elements in reverse order along axes.
+    r"""Return `x` with its elements in reverse order along axes.
 
     Parameters
     ----------
@@ -379,6 +408,10 @@ def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
 
     Notes
     -----
+    .. math:: y_i = x_{n-1-i}
+
+    - Gradient for `x`: :math:`\bar y_{n-1-i}`
+
     Python array API standard, manipulation functions: ``flip``.
 
     Examples
@@ -402,7 +435,7 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
-    """Shift the elements of `x` along axes; elements that leave at one end enter at the other.
+    r"""Shift the elements of `x` along axes; elements that leave at one end enter at the other.
 
     Parameters
     ----------
@@ -427,6 +460,10 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
 
     Notes
     -----
+    .. math:: y_i = x_{(i - s) \bmod n}
+
+    - Gradient for `x`: :math:`\bar y_{(i + s) \bmod n}`; :math:`s` is the ``shift``
+
     Python array API standard, manipulation functions: ``roll``.
 
     Examples
@@ -449,7 +486,7 @@ def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
 
 
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
-    """Return `x` with some axes moved to other positions; the others keep their order.
+    r"""Return `x` with some axes moved to other positions; the others keep their order.
 
     Parameters
     ----------
@@ -474,6 +511,11 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
 
     Notes
     -----
+    .. math:: y_{\pi(i)} = x_i
+
+    - Gradient for `x`: :math:`\bar y_{\pi(i)}`; :math:`i` are indices along all axes, and
+      :math:`\pi` permutes them
+
     Python array API standard, manipulation functions: ``moveaxis``.
 
     Examples

@@ -13,7 +13,7 @@ from xgrad.ops.matrix_products import as_square_matrices, identity
 
 
 def expm(x: Tensor, /) -> Tensor:
-    """Return the exponentials of matrices, the sums of ``x^k / k!``.
+    r"""Return the exponentials of matrices.
 
     Parameters
     ----------
@@ -32,6 +32,11 @@ def expm(x: Tensor, /) -> Tensor:
 
     Notes
     -----
+    .. math:: Y = e^X = \sum_k \frac{X^k}{k!}
+
+    - Gradient for `x`: :math:`\int_0^1 (e^{s X})^\top \bar Y (e^{(1 - s) X})^\top ds`, by the
+      derivatives of the steps of the computation
+
     Computed by scaling and squaring with the Padé approximant of degree 8 (G. H. Golub and C. F.
     Van Loan, *Matrix Computations*, 2013, algorithm 9.3.1). The number of squarings depends on
     values, so the function synchronizes with a GPU and cannot be captured. Differentiable to any
@@ -64,7 +69,7 @@ def expm(x: Tensor, /) -> Tensor:
 
 
 def sqrtm(x: Tensor, /) -> Tensor:
-    """Return the principal square roots of matrices.
+    r"""Return the principal square roots of matrices.
 
     The eigenvalues of a principal square root have positive real parts.
 
@@ -87,6 +92,11 @@ def sqrtm(x: Tensor, /) -> Tensor:
 
     Notes
     -----
+    .. math:: Y Y = X
+
+    - Gradient for `x`: :math:`\bar X` with :math:`Y^\top \bar X + \bar X Y^\top = \bar Y`, by the
+      derivatives of the steps of the computation
+
     Computed by the Denman-Beavers iteration in product form, scaled by determinants (N. J. Higham,
     "Functions of Matrices", 2008, equation 6.29). The number of steps depends on values, so the
     function synchronizes with a GPU and cannot be captured. Differentiable to any order. Like

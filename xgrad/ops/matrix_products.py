@@ -115,7 +115,7 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
 
 @derivative(_matmul_left, _matmul_right, lowest=INTEGER, autocast="narrow", native=True)
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the matrix product.
+    r"""Return the matrix product.
 
     Parameters
     ----------
@@ -138,6 +138,11 @@ def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: Y = X_1 X_2
+
+    - Gradient for `x1`: :math:`\bar Y X_2^\top`
+    - Gradient for `x2`: :math:`X_1^\top \bar Y`
+
     Python array API standard, linear algebra functions: ``matmul``.
 
     Examples
@@ -187,7 +192,7 @@ def _multiply_add(xp: Any, x: Any, y: Any, added: Any) -> Any:
     autocast="narrow",
 )
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """Return ``input @ weight.T + bias``.
+    r"""Return ``input @ weight.T + bias``.
 
     Parameters
     ----------
@@ -207,6 +212,14 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     ------
     ValueError
         If the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: Y = X W^\top + b
+
+    - Gradient for `input`: :math:`\bar Y W`
+    - Gradient for `weight`: :math:`\bar Y^\top X`
+    - Gradient for `bias`: :math:`\sum_n \bar y_n`, over the rows of :math:`\bar Y`
 
     Examples
     --------
@@ -272,7 +285,7 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
 def tensordot(
     xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Any:
-    """Multiply two tensors and sum over pairs of axes.
+    r"""Multiply two tensors and sum over pairs of axes.
 
     Parameters
     ----------
@@ -298,6 +311,14 @@ def tensordot(
 
     Notes
     -----
+    .. math:: y_{rs} = \sum_t x_{1, rt}\, x_{2, ts}
+
+    :math:`t` stands for the indices along the axes to sum over, :math:`r` and :math:`s` for the
+    indices along the others.
+
+    - Gradient for `x1`: :math:`\sum_s \bar y_{rs}\, x_{2, ts}`
+    - Gradient for `x2`: :math:`\sum_r x_{1, rt}\, \bar y_{rs}`
+
     Python array API standard, linear algebra functions: ``tensordot``.
 
     Examples
@@ -320,7 +341,7 @@ def tensordot(
     holomorphic=False,
 )
 def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the dot products of vectors along an axis; `x1` is conjugated.
+    r"""Return the dot products of vectors along an axis; `x1` is conjugated.
 
     Parameters
     ----------
@@ -344,6 +365,11 @@ def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
     Notes
     -----
+    .. math:: y = \sum_i \overline{x_{1, i}}\, x_{2, i}
+
+    - Gradient for `x1`: :math:`\overline{\bar y}\, x_{2, i}`
+    - Gradient for `x2`: :math:`\bar y\, x_{1, i}`
+
     Python array API standard, linear algebra functions: ``vecdot``.
 
     Examples
@@ -372,7 +398,7 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
 
 @derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), lowest=INTEGER)
 def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the outer product: each element of `x1` times each element of `x2`.
+    r"""Return the outer product: each element of `x1` times each element of `x2`.
 
     Parameters
     ----------
@@ -393,6 +419,11 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: Y = x_1 x_2^\top
+
+    - Gradient for `x1`: :math:`\bar Y x_2`
+    - Gradient for `x2`: :math:`\bar Y^\top x_1`
+
     Python array API standard, linear algebra extension: ``outer``.
 
     Examples
@@ -408,7 +439,7 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Return the Kronecker product.
+    r"""Return the Kronecker product.
 
     It consists of copies of the second tensor, each multiplied by an element of the first.
 
@@ -430,6 +461,13 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
 
     Notes
     -----
+    .. math:: y_{pi + r,\, qj + s} = x_{1, ij}\, x_{2, rs}
+
+    :math:`(p, q)` is the shape of :math:`x_2`, for two axes.
+
+    - Gradient for `x1`: :math:`\sum_{rs} \bar y_{pi + r,\, qj + s}\, x_{2, rs}`
+    - Gradient for `x2`: :math:`\sum_{ij} \bar y_{pi + r,\, qj + s}\, x_{1, ij}`
+
     Differentiable to any order. Like ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
 
     Examples
@@ -454,7 +492,7 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     lowest=INTEGER,
 )
 def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the cross products of vectors of length 3.
+    r"""Return the cross products of vectors of length 3.
 
     Parameters
     ----------
@@ -478,6 +516,11 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1 \times x_2
+
+    - Gradient for `x1`: :math:`x_2 \times \bar y`
+    - Gradient for `x2`: :math:`\bar y \times x_1`
+
     Python array API standard, linear algebra extension: ``cross``.
 
     Examples
@@ -492,12 +535,19 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @derivative(lambda g, xp: xp.zeros_like(g))
 def _zeroth_power(xp: Any, x: Any, /) -> Any:
-    """Return the matrices to the power of 0: identity matrices."""
+    """Return the matrices to the power of 0: identity matrices.
+
+    Notes
+    -----
+    .. math:: Y = I
+
+    - Gradient for `x`: :math:`0`
+    """
     return xp.broadcast_to(identity(xp, x), x.shape)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
-    """Raise square matrices to an integer power.
+    r"""Raise square matrices to an integer power.
 
     Parameters
     ----------
@@ -523,6 +573,11 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
     Notes
     -----
+    .. math:: Y = X^n
+
+    - Gradient for `x`: :math:`\sum_{k=0}^{n-1} (X^k)^\top \bar Y (X^{n-1-k})^\top`; for
+      :math:`n < 0`, :math:`-\sum_{k=n}^{-1} (X^k)^\top \bar Y (X^{n-1-k})^\top`
+
     Computed by repeated squaring, in about 2 log2(n) products.
 
     Python array API standard, linear algebra extension: ``matrix_power``.

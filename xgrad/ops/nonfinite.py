@@ -35,7 +35,7 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """Replace NaNs and infinities by numbers; they get no gradient.
+    r"""Replace NaNs and infinities by numbers; they get no gradient.
 
     Parameters
     ----------
@@ -59,6 +59,10 @@ def nan_to_num(
 
     Notes
     -----
+    .. math:: y = x \text{ if } |x| < \infty, \quad \text{else a number}
+
+    - Gradient for `x`: :math:`\bar y\, [|x| < \infty]`
+
     Differentiable to any order. Like ``numpy.nan_to_num`` and ``torch.nan_to_num``.
 
     Examples
@@ -81,7 +85,7 @@ def nan_to_num(
 
 @explained
 def nansum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the sum along axes, in which NaNs count as 0.
+    r"""Return the sum along axes, in which NaNs count as 0.
 
     Parameters
     ----------
@@ -101,7 +105,11 @@ def nansum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool
 
     Notes
     -----
-    Differentiable to any order; NaNs get no gradient. Like ``numpy.nansum`` and ``torch.nansum``.
+    .. math:: y = \sum_{i:\, x_i \ne \mathrm{NaN}} x_i
+
+    - Gradient for `x`: :math:`\bar y`, and 0 for a NaN
+
+    Differentiable to any order. Like ``numpy.nansum`` and ``torch.nansum``.
 
     Examples
     --------
@@ -118,7 +126,7 @@ def nansum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool
 @upcast
 @explained
 def nanmean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the mean along axes of the elements that are not NaN.
+    r"""Return the mean along axes of the elements that are not NaN.
 
     Parameters
     ----------
@@ -136,8 +144,12 @@ def nanmean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
     Notes
     -----
-    Differentiable to any order; NaNs get no gradient. Like ``numpy.nanmean``, without its warning,
-    and ``torch.nanmean``.
+    .. math:: y = \frac{1}{n} \sum_{i:\, x_i \ne \mathrm{NaN}} x_i
+
+    - Gradient for `x`: :math:`\bar y / n`, and 0 for a NaN; :math:`n` is the number of the others
+
+    Differentiable to any order. Like ``numpy.nanmean``, without its warning, and
+    ``torch.nanmean``.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from xgrad.support.hints import explained, shown
 def matrix_norm(
     x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro"
 ) -> Tensor:
-    """Return norms of matrices.
+    r"""Return norms of matrices.
 
     Parameters
     ----------
@@ -47,6 +47,18 @@ def matrix_norm(
 
     Notes
     -----
+    .. math::
+
+        y = \sqrt{\sum_{ij} |x_{ij}|^2} \text{ (fro)}, \quad \sum_k s_k \text{ (nuc)},
+        \quad \max_k s_k \text{ (2)}, \quad \max_j \sum_i |x_{ij}| \text{ (1)}
+
+    -2 and -1 take the minimum, and inf and -inf the row sums; :math:`s` are the singular values.
+
+    - Gradient for `x`: :math:`\bar y\, X / y` for "fro"; :math:`\bar y\, U V^H` for "nuc", with
+      the singular vectors; :math:`\bar y\, u v^H` for 2 and -2, with the vectors of the value
+      :math:`y`; :math:`\bar y \operatorname{sign}(x_{ij})` in the column or row whose sum is
+      :math:`y`
+
     Values that tie for the largest or smallest share the gradient. At 0, the gradient of "fro" is
     0. Where singular values repeat or are 0, the gradients of "nuc", 2 and -2 follow `svdvals`.
 
@@ -107,7 +119,7 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
 def vector_norm(
     xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
 ) -> Any:
-    """Return norms of vectors.
+    r"""Return norms of vectors.
 
     Parameters
     ----------
@@ -118,9 +130,9 @@ def vector_norm(
     keepdims : bool, default False
         Whether the reduced axes stay, with length 1.
     ord : float, default 2
-        The order p: the norm is the sum of the magnitudes to the power of p, to the power of 1/p.
-        inf and -inf select the largest and the smallest magnitude, 0 counts the nonzero elements. A
-        norm of negative order is 0 if an element is 0, and then its derivatives are 0, too.
+        The order p. inf and -inf select the largest and the smallest magnitude, 0 counts the
+        nonzero elements. A norm of negative order is 0 if an element is 0, and then its derivatives
+        are 0, too.
 
     Returns
     -------
@@ -136,6 +148,12 @@ def vector_norm(
 
     Notes
     -----
+    .. math:: y = \left(\sum_i |x_i|^p\right)^{1/p}
+
+    - Gradient for `x`: :math:`\bar y \operatorname{sign}(x_i) (|x_i| / y)^{p-1}`, which is
+      :math:`\bar y\, x_i / y` for :math:`p = 2`; for inf and -inf
+      :math:`\bar y \operatorname{sign}(x_i)` where :math:`|x_i| = y`; for 0 it is 0
+
     At 0, where norms have a kink, every derivative is 0. The derivative by an element of 0 is also
     0 if the norm has a kink in this element. Values that tie for the largest or smallest share the
     gradient.

@@ -29,7 +29,7 @@ def pad(
     *,
     constant_values: complex = 0,
 ) -> Tensor:
-    """Pad a tensor with elements before and after each axis.
+    r"""Pad a tensor with elements before and after each axis.
 
     Parameters
     ----------
@@ -60,6 +60,11 @@ def pad(
 
     Notes
     -----
+    .. math:: y_i = x_{k_i}, \quad \text{or the constant where } i \text{ is outside}
+
+    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`: the inner part of :math:`\bar y`,
+      plus the gradients of the copies that the other modes than "constant" add
+
     Differentiable to any order. Like ``numpy.pad`` and ``array_api_extra.pad``.
     ``torch.nn.functional.pad`` takes its widths from the last axis on, as one flat tuple.
 

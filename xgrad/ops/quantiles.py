@@ -63,7 +63,7 @@ def quantile(
     method: Method = "linear",
     keepdims: bool = False,
 ) -> Tensor:
-    """Return quantiles: the values below which given fractions of the elements along axes lie.
+    r"""Return quantiles: the values below which given fractions of the elements along axes lie.
 
     Parameters
     ----------
@@ -94,6 +94,13 @@ def quantile(
 
     Notes
     -----
+    .. math:: y = (1 - w)\, s_k + w\, s_{k+1}, \quad q (n - 1) = k + w
+
+    :math:`s_0 \le \dots \le s_{n-1}` are the sorted elements, and `method` may round :math:`w`.
+
+    - Gradient for `x`: :math:`(1 - w) \bar y` at :math:`s_k`, :math:`w \bar y` at
+      :math:`s_{k+1}`, 0 elsewhere
+
     Differentiable to any order in `x`. All elements are sorted. Like ``numpy.quantile`` and
     ``torch.quantile``.
 
@@ -145,7 +152,7 @@ def _interpolated(low: Tensor, high: Tensor, weight: Any) -> Tensor:
 @upcast
 @explained
 def median(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the median along axes: the middle element, or the mean of the two in the middle.
+    r"""Return the median along axes: the middle element, or the mean of the two in the middle.
 
     Parameters
     ----------
@@ -170,6 +177,11 @@ def median(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor
 
     Notes
     -----
+    .. math:: y = \tfrac{1}{2} \left(s_{\lfloor (n-1)/2 \rfloor} + s_{\lfloor n/2 \rfloor}\right)
+
+    - Gradient for `x`: :math:`\bar y / 2` at both elements in the middle of the sorted :math:`s`,
+      or :math:`\bar y` if they are one; 0 elsewhere
+
     Differentiable to any order. All elements are sorted. Like ``numpy.median``; ``torch.median``
     returns the lower of the two elements in the middle.
 
@@ -194,7 +206,7 @@ def _mean_of_two(low: Tensor, high: Tensor) -> Tensor:
 @upcast
 @explained
 def nanmedian(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the median along axes of the elements that are not NaN: see `median`.
+    r"""Return the median along axes of the elements that are not NaN: see `median`.
 
     Parameters
     ----------
@@ -219,6 +231,12 @@ def nanmedian(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Ten
 
     Notes
     -----
+    .. math:: y = \tfrac{1}{2} \left(s_{\lfloor (n-1)/2 \rfloor} + s_{\lfloor n/2 \rfloor}\right)
+
+    - Gradient for `x`: :math:`\bar y / 2` at both elements in the middle of the sorted :math:`s`,
+      or :math:`\bar y` if they are one; 0 elsewhere. :math:`s` has the :math:`n` elements that are
+      not NaN.
+
     Differentiable to any order. Like ``numpy.nanmedian``, without its warning;
     ``torch.nanmedian`` returns the lower of the two elements in the middle.
 

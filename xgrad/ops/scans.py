@@ -56,7 +56,7 @@ def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
 
 @explained
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Return the running maximum along an axis.
+    r"""Return the running maximum along an axis.
 
     Parameters
     ----------
@@ -81,8 +81,12 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
     Notes
     -----
-    Differentiable to any order; the last of equal elements gets the gradient, as in PyTorch.
-    ``torch.cummax`` returns the indices as well as the values.
+    .. math:: y_i = \max_{j \le i} x_j = x_{k_i}
+
+    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`; of equal elements, :math:`k_i` is
+      the last up to :math:`i`
+
+    Differentiable to any order. Ties are as in PyTorch; ``torch.cummax`` returns indices, too.
 
     Examples
     --------
@@ -95,7 +99,7 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 @explained
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Return the running minimum along an axis.
+    r"""Return the running minimum along an axis.
 
     Parameters
     ----------
@@ -120,8 +124,12 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
     Notes
     -----
-    Differentiable to any order; the last of equal elements gets the gradient, as in PyTorch.
-    ``torch.cummin`` returns the indices as well as the values.
+    .. math:: y_i = \min_{j \le i} x_j = x_{k_i}
+
+    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`; of equal elements, :math:`k_i` is
+      the last up to :math:`i`
+
+    Differentiable to any order. Ties are as in PyTorch; ``torch.cummin`` returns indices, too.
 
     Examples
     --------
@@ -134,7 +142,7 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 @explained
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Return the logarithm of the running sum of exponentials along an axis, without overflow.
+    r"""Return the logarithm of the running sum of exponentials along an axis, without overflow.
 
     Parameters
     ----------
@@ -159,6 +167,10 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
     Notes
     -----
+    .. math:: y_i = \log \sum_{j \le i} e^{x_j}
+
+    - Gradient for `x`: :math:`\sum_{i \ge j} \bar y_i e^{x_j - y_i}`
+
     Differentiable to any order; where two minus infinities are added, the derivative is 0. Like
     ``torch.logcumsumexp``.
 

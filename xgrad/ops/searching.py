@@ -233,7 +233,7 @@ def searchsorted(
     broadcasts=True,
 )
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the elements of `x1` where the condition is true, else the elements of `x2`.
+    r"""Return the elements of `x1` where the condition is true, else the elements of `x2`.
 
     Parameters
     ----------
@@ -257,6 +257,11 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1 \text{ if } \mathit{condition}, \quad \text{else } x_2
+
+    - Gradient for `x1`: :math:`\bar y` where the condition is true, else 0
+    - Gradient for `x2`: :math:`0` where the condition is true, else :math:`\bar y`
+
     An element that is not chosen gets a gradient of 0, but the derivative of the op that computed
     it may turn this 0 into NaN. To avoid this, use `where` to choose a harmless input of that op as
     well.
@@ -289,7 +294,7 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
 def sort(
     xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Any:
-    """Sort the elements along an axis.
+    r"""Sort the elements along an axis.
 
     The first of equal elements gets the gradient of their first position.
 
@@ -316,6 +321,11 @@ def sort(
 
     Notes
     -----
+    .. math:: y_j = x_{k_j}
+
+    - Gradient for `x`: :math:`\bar y_j` at the element :math:`k_j`; :math:`k` is the result of
+      `argsort`
+
     Differentiable to any order.
 
     Python array API standard, sorting functions: ``sort``.

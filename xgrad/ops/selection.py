@@ -22,7 +22,7 @@ class TopKResult(NamedTuple):
 
 @explained
 def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKResult:
-    """Return the `k` largest elements along an axis, in order, and their indices.
+    r"""Return the `k` largest elements along an axis, in order, and their indices.
 
     Parameters
     ----------
@@ -54,6 +54,11 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
 
     Notes
     -----
+    .. math:: y_j = x_{k_j}
+
+    - Gradient for `x`: :math:`\bar y_j` at the element :math:`k_j`, 0 elsewhere; :math:`k` are
+      the ``indices`` of the result
+
     Differentiable to any order. All elements are sorted. Like ``torch.topk``.
 
     Examples
@@ -77,7 +82,7 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
 
 @explained
 def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tensor:
-    """Return the elements along an axis, with the `kth` in its sorted position.
+    r"""Return the elements along an axis, with the `kth` in its sorted position.
 
     No element before it is larger, and none after it is smaller.
 
@@ -107,6 +112,10 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
 
     Notes
     -----
+    .. math:: y_j = x_{k_j}
+
+    - Gradient for `x`: :math:`\bar y_j` at the element :math:`k_j`
+
     Differentiable to any order. All elements are sorted, which is one of the orders that
     ``numpy.partition`` may return.
 

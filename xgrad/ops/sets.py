@@ -120,7 +120,7 @@ def _needs_first_indices(x: Tensor) -> bool:
 
 
 def unique_all(x: Tensor, /) -> UniqueAllResult:
-    """Return the unique values, their first indices, the inverse indices, and their counts.
+    r"""Return the unique values, their first indices, the inverse indices, and their counts.
 
     Parameters
     ----------
@@ -130,8 +130,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
     Returns
     -------
     values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
-        that has it.
+        Of shape (n,) and of the dtype of `x`.
     indices : Tensor
         int64 of shape (n,): the first index of each value in the flattened `x`.
     inverse_indices : Tensor
@@ -141,6 +140,11 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 
     Notes
     -----
+    .. math:: y_i = x_{k_i}
+
+    - Gradient for `x`: :math:`\bar y_i` at :math:`k_i`, the first element with value :math:`i`; 0
+      elsewhere
+
     Python array API standard, set functions: ``unique_all``.
 
     Examples
@@ -158,7 +162,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
-    """Return the unique values and their counts.
+    r"""Return the unique values and their counts.
 
     Parameters
     ----------
@@ -168,13 +172,17 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     Returns
     -------
     values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
-        that has it.
+        Of shape (n,) and of the dtype of `x`.
     counts : Tensor
         int64 of shape (n,).
 
     Notes
     -----
+    .. math:: y_i = x_{k_i}
+
+    - Gradient for `x`: :math:`\bar y_i` at :math:`k_i`, the first element with value :math:`i`; 0
+      elsewhere
+
     Python array API standard, set functions: ``unique_counts``.
 
     Examples
@@ -191,7 +199,7 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
-    """Return the unique values and the index of each element's value.
+    r"""Return the unique values and the index of each element's value.
 
     Parameters
     ----------
@@ -201,13 +209,17 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     Returns
     -------
     values : Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
-        that has it.
+        Of shape (n,) and of the dtype of `x`.
     inverse_indices : Tensor
         int64 of the shape of `x`: the index of each element's value.
 
     Notes
     -----
+    .. math:: y_i = x_{k_i}
+
+    - Gradient for `x`: :math:`\bar y_i` at :math:`k_i`, the first element with value :math:`i`; 0
+      elsewhere
+
     Python array API standard, set functions: ``unique_inverse``.
 
     Examples
@@ -221,7 +233,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """Return the unique values.
+    r"""Return the unique values.
 
     Parameters
     ----------
@@ -231,11 +243,15 @@ def unique_values(x: Tensor, /) -> Tensor:
     Returns
     -------
     Tensor
-        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
-        that has it.
+        Of shape (n,) and of the dtype of `x`.
 
     Notes
     -----
+    .. math:: y_i = x_{k_i}
+
+    - Gradient for `x`: :math:`\bar y_i` at :math:`k_i`, the first element with value :math:`i`; 0
+      elsewhere
+
     Python array API standard, set functions: ``unique_values``.
 
     Examples

@@ -39,7 +39,7 @@ __all__ = [
     autocast="wide",
 )
 def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """Return the sum along axes; 0 for no elements.
+    r"""Return the sum along axes; 0 for no elements.
 
     Parameters
     ----------
@@ -60,6 +60,10 @@ def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: b
 
     Notes
     -----
+    .. math:: y = \sum_i x_i
+
+    - Gradient for `x`: :math:`\bar y`
+
     Differentiable to any order.
 
     Python array API standard, statistical functions: ``sum``.
@@ -80,7 +84,7 @@ def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: b
     native=True,
 )
 def mean(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return the mean along axes.
+    r"""Return the mean along axes.
 
     Parameters
     ----------
@@ -98,6 +102,10 @@ def mean(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> An
 
     Notes
     -----
+    .. math:: y = \frac{1}{n} \sum_{i=1}^n x_i
+
+    - Gradient for `x`: :math:`\bar y / n`
+
     Differentiable to any order.
 
     Python array API standard, statistical functions: ``mean``.
@@ -120,7 +128,7 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 @derivative(_extremum_rule, lowest=BOOLEAN, highest=FLOATING, native=True)
 def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return the largest element along axes; tied elements share the gradient equally.
+    r"""Return the largest element along axes; tied elements share the gradient equally.
 
     Parameters
     ----------
@@ -143,6 +151,10 @@ def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
     Notes
     -----
+    .. math:: y = \max_i x_i
+
+    - Gradient for `x`: :math:`\bar y / k` for the :math:`k` elements equal to :math:`y`, else 0
+
     Differentiable to any order.
 
     Python array API standard, statistical functions: ``max``.
@@ -158,7 +170,7 @@ def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
 @derivative(_extremum_rule, lowest=BOOLEAN, highest=FLOATING, native=True)
 def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return the smallest element along axes; tied elements share the gradient equally.
+    r"""Return the smallest element along axes; tied elements share the gradient equally.
 
     Parameters
     ----------
@@ -181,6 +193,10 @@ def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
     Notes
     -----
+    .. math:: y = \min_i x_i
+
+    - Gradient for `x`: :math:`\bar y / k` for the :math:`k` elements equal to :math:`y`, else 0
+
     Differentiable to any order.
 
     Python array API standard, statistical functions: ``min``.
@@ -221,7 +237,7 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
 def prod(
     xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> Any:
-    """Return the product along axes; 1 for no elements.
+    r"""Return the product along axes; 1 for no elements.
 
     Parameters
     ----------
@@ -242,6 +258,10 @@ def prod(
 
     Notes
     -----
+    .. math:: y = \prod_i x_i
+
+    - Gradient for `x`: :math:`\bar y \prod_{j \ne i} x_j`
+
     The derivatives are exact at zeros too, at any order.
 
     Python array API standard, statistical functions: ``prod``.
@@ -272,7 +292,7 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
 def var(
     xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
-    """Return the variance along axes.
+    r"""Return the variance along axes.
 
     Parameters
     ----------
@@ -292,6 +312,13 @@ def var(
 
     Notes
     -----
+    .. math::
+
+        y = \frac{1}{n - c} \sum_{i=1}^n (x_i - m)^2,
+        \quad m = \frac{1}{n} \sum_{i=1}^n x_i
+
+    - Gradient for `x`: :math:`2 \bar y (x_i - m) / (n - c)`; :math:`c` is the ``correction``
+
     Differentiable to any order.
 
     Python array API standard, statistical functions: ``var``.
@@ -314,7 +341,7 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
 def std(
     xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
-    """Return the standard deviation along axes.
+    r"""Return the standard deviation along axes.
 
     Where it is 0, and has a kink, its derivative is 0, too.
 
@@ -336,6 +363,14 @@ def std(
 
     Notes
     -----
+    .. math::
+
+        y = \sqrt{\frac{1}{n - c} \sum_{i=1}^n (x_i - m)^2},
+        \quad m = \frac{1}{n} \sum_{i=1}^n x_i
+
+    - Gradient for `x`: :math:`\bar y (x_i - m) / ((n - c) y)`, and 0 where :math:`y = 0`;
+      :math:`c` is the ``correction``
+
     Differentiable to any order.
 
     Python array API standard, statistical functions: ``std``.
@@ -355,7 +390,7 @@ def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 @derivative(_logsumexp_rule, lowest=FLOATING, upcast=True)
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return the logarithm of the sum of exponentials along axes, without overflow.
+    r"""Return the logarithm of the sum of exponentials along axes, without overflow.
 
     Parameters
     ----------
@@ -371,6 +406,12 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     Tensor
         Of the shape of `x` without the reduced axes; minus infinity for no elements. For complex
         numbers, the result is the principal value.
+
+    Notes
+    -----
+    .. math:: y = \log \sum_i e^{x_i}
+
+    - Gradient for `x`: :math:`\bar y e^{x_i - y}`
 
     Examples
     --------
@@ -398,7 +439,7 @@ def _cumulative_sum_rule(
 def cumulative_sum(
     xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Return the running sum along an axis.
+    r"""Return the running sum along an axis.
 
     Parameters
     ----------
@@ -424,6 +465,10 @@ def cumulative_sum(
 
     Notes
     -----
+    .. math:: y_i = \sum_{j \le i} x_j
+
+    - Gradient for `x`: :math:`\sum_{j \ge i} \bar y_j`
+
     Differentiable to any order.
 
     Python array API standard, statistical functions: ``cumulative_sum``.
@@ -468,7 +513,7 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
 def cumulative_prod(
     xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Return the running product along an axis.
+    r"""Return the running product along an axis.
 
     Parameters
     ----------
@@ -494,6 +539,10 @@ def cumulative_prod(
 
     Notes
     -----
+    .. math:: y_i = \prod_{j \le i} x_j
+
+    - Gradient for `x`: :math:`\sum_{j \ge i} \bar y_j \prod_{k \le j, k \ne i} x_k`
+
     The derivatives are exact at zeros too, at any order.
 
     Python array API standard, statistical functions: ``cumulative_prod``.

@@ -39,7 +39,7 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Convert values of any form to a tensor; tensors keep their graph.
+    r"""Convert values of any form to a tensor; tensors keep their graph.
 
     Parameters
     ----------
@@ -73,6 +73,10 @@ def asarray(
 
     Notes
     -----
+    .. math:: y = x
+
+    - Gradient for `obj`: :math:`\bar y`, in the dtype and on the device of each tensor in it
+
     Python array API standard, creation functions: ``asarray``.
 
     Examples
@@ -238,7 +242,7 @@ def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
 def astype(
     x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None
 ) -> Tensor:
-    """Convert a tensor to another dtype.
+    r"""Convert a tensor to another dtype.
 
     Parameters
     ----------
@@ -254,8 +258,7 @@ def astype(
     Returns
     -------
     Tensor
-        Same shape as `x`. The gradient gets the dtype of `x`; no gradient flows through integers
-        and bools.
+        Same shape as `x`. No gradient flows through integers and bools.
 
     Raises
     ------
@@ -264,6 +267,10 @@ def astype(
 
     Notes
     -----
+    .. math:: y = x
+
+    - Gradient for `x`: :math:`\bar y` in the dtype of `x`
+
     Python array API standard, data type functions: ``astype``.
 
     Examples
@@ -332,7 +339,7 @@ _to_device = _ToDevice()
 
 
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
-    """Move a tensor to another device; gradients move back to the device of `x`.
+    r"""Move a tensor to another device.
 
     Parameters
     ----------
@@ -350,6 +357,12 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     ------
     DeviceError
         If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    .. math:: y = x
+
+    - Gradient for `x`: :math:`\bar y` on the device of `x`
 
     Examples
     --------

@@ -16,7 +16,7 @@ from xgrad.ops.matrix_products import adjoint, as_square_matrices, identity
 def solve_triangular(
     x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False
 ) -> Tensor:
-    """Return the solutions X of ``x1 @ X = x2`` for triangular matrices.
+    r"""Return the solutions X of ``x1 @ X = x2`` for triangular matrices.
 
     Parameters
     ----------
@@ -47,9 +47,16 @@ def solve_triangular(
 
     Notes
     -----
-    Solved by substitution. Differentiable to any order; the gradient by `x1` is 0 outside of its
-    triangle. Like ``torch.linalg.solve_triangular``, whose ``left=False`` transposes all three
-    matrices, and ``scipy.linalg.solve_triangular``.
+    .. math::
+
+        Y = T^{-1} X_2, \quad T = \operatorname{tril}(X_1) \text{ or } \operatorname{triu}(X_1)
+
+    - Gradient for `x1`: :math:`-\operatorname{tril}(T^{-\top} \bar Y Y^\top)` or
+      :math:`-\operatorname{triu}(T^{-\top} \bar Y Y^\top)`; 0 on the diagonal if `unitriangular`
+    - Gradient for `x2`: :math:`T^{-\top} \bar Y`
+
+    Solved by substitution. Differentiable to any order. Like ``torch.linalg.solve_triangular``,
+    whose ``left=False`` transposes all three matrices, and ``scipy.linalg.solve_triangular``.
 
     Examples
     --------
@@ -77,7 +84,7 @@ def solve_triangular(
 
 
 def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tensor:
-    """Return the solutions of ``A @ X = x`` for a positive definite A, given its Cholesky factor.
+    r"""Return the solutions of ``A @ X = x`` for a positive definite A, given its Cholesky factor.
 
     Parameters
     ----------
@@ -106,6 +113,12 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
 
     Notes
     -----
+    .. math:: Y = (L L^H)^{-1} X
+
+    - Gradient for `x`: :math:`(L L^H)^{-1} \bar Y`
+    - Gradient for `factor`: :math:`-\operatorname{tril}((G Y^H + Y G^H) L)`, where :math:`G` is
+      the gradient for `x`; for an upper triangle, the conjugate transpose
+
     Consists of two calls of `solve_triangular`; differentiable to any order. The arguments have the
     same order as in ``torch.cholesky_solve``; ``scipy.linalg.cho_solve`` has the factor first.
 

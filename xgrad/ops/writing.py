@@ -81,7 +81,7 @@ _put_all = _PutAll()
 
 
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
-    """Return a copy of `x` in which one of its views has a new value, as after a write to the view.
+    r"""Return a copy of `x` in which one of its views has a new value, as after a write to it.
 
     Parameters
     ----------
@@ -103,6 +103,13 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     ------
     ValueError
         If elements of the view share their memory, as in a result of `broadcast_to`.
+
+    Notes
+    -----
+    .. math:: y = v \text{ in the view}, \quad \text{else } x
+
+    - Gradient for `x`: :math:`0` in the view, else :math:`\bar y`
+    - Gradient for `value`: :math:`\bar y` in the view
 
     Examples
     --------
