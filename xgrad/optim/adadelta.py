@@ -11,15 +11,20 @@ from xgrad.optim.rules import Implementation, average, check_range, penalized
 
 
 class Adadelta(Optimizer):
-    """Steps scaled by running means of the squared gradient and of the squared steps [1]_.
+    r"""Steps scaled by running means of the squared gradient and of the squared steps [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, and β the decay rate of the means::
+    With the gradient g of a parameter p, λ the weight decay, and :math:`\rho` the decay rate of the
+    means:
 
-        g = g + λ p
-        v = β v + (1 - β) g²
-        d = √(u + ε) / √(v + ε) g
-        u = β u + (1 - β) d²
-        p = p - lr d
+    .. math::
+
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        v &\gets \rho\, v + (1 - \rho)\, g^2 \\
+        d &= \frac{\sqrt{u + \epsilon}}{\sqrt{v + \epsilon}}\, g \\
+        u &\gets \rho\, u + (1 - \rho)\, d^2 \\
+        p &\gets p - \mathrm{lr}\, d
+        \end{align*}
 
     Parameters
     ----------
@@ -28,7 +33,7 @@ class Adadelta(Optimizer):
     lr : float, default 1
         The learning rate, which the paper does not have.
     rho : float, default 0.9
-        β.
+        :math:`\rho`.
     eps : float, default 1e-6
         ε.
     weight_decay : float, default 0

@@ -13,20 +13,25 @@ from xgrad.support.hints import shown
 
 
 class Adafactor(Optimizer):
-    """Adam without momentum, whose second moments of a matrix are a row and a column [1]_.
+    r"""Adam without momentum, whose second moments of a matrix are a row and a column [1]_.
 
     The state of a matrix of shape (m, n) has m + n numbers. With the gradient G of a parameter P, λ
-    the weight decay, t counting the steps of P, β = 1 - t^δ, and ``rms(x) = √mean(x²)``::
+    the weight decay, t counting the steps of P, δ the `beta2_decay`, and rms the root mean square:
 
-        s = max(ε2, rms(P)) min(lr, 1 / √t)
-        P = (1 - lr λ) P
-        r = β r + (1 - β) mean(G², axis=-1)
-        c = β c + (1 - β) mean(G², axis=-2)
-        V = r c / max(mean(r), ε1)
-        U = G / √max(V, ε1²)
-        P = P - s U / max(1, rms(U) / d)
+    .. math::
 
-    r and c are kept for the last two axes. For parameters with fewer axes, V is the mean of G²
+        \begin{align*}
+        \beta &= 1 - t^\delta, \quad
+            s = \max(\epsilon_2, \operatorname{rms}(P))\, \min(\mathrm{lr}, 1 / \sqrt{t}) \\
+        P &\gets (1 - \mathrm{lr}\, \lambda)\, P \\
+        r_i &\gets \beta\, r_i + (1 - \beta)\, \operatorname{mean}_j (G_{ij}^2) \\
+        c_j &\gets \beta\, c_j + (1 - \beta)\, \operatorname{mean}_i (G_{ij}^2) \\
+        V_{ij} &= r_i c_j / \max(\operatorname{mean}(r), \epsilon_1) \\
+        U &= G / \sqrt{\max(V, \epsilon_1^2)} \\
+        P &\gets P - s\, U / \max(1, \operatorname{rms}(U) / d)
+        \end{align*}
+
+    i and j are the last two axes. For parameters with fewer axes, V is the running mean of G²
     itself. The equations are PyTorch's, which differ from the paper in where ε1 is added.
 
     Parameters

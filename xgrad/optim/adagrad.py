@@ -11,14 +11,18 @@ from xgrad.optim.rules import Implementation, penalized
 
 
 class Adagrad(Optimizer):
-    """Steps scaled by the sum of all squared gradients so far [1]_.
+    r"""Steps scaled by the sum of all squared gradients so far [1]_.
 
     With the gradient g of a parameter p, λ the weight decay, η the decay of the learning rate, and
-    t counting the steps of p from 0::
+    t counting the steps of p from 0:
 
-        g = g + λ p
-        s = s + g²
-        p = p - lr / (1 + t η) g / (√s + ε)
+    .. math::
+
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        s &\gets s + g^2 \\
+        p &\gets p - \frac{\mathrm{lr}}{1 + t \eta} \cdot \frac{g}{\sqrt{s} + \epsilon}
+        \end{align*}
 
     Parameters
     ----------

@@ -13,16 +13,21 @@ from xgrad.optim.rules import Implementation
 
 
 class Adam(Optimizer):
-    """Adam: steps scaled by running moments of the gradient [1]_.
+    r"""Adam: steps scaled by running moments of the gradient [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p::
+    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p:
 
-        g = g + λ p
-        m = β1 m + (1 - β1) g
-        v = β2 v + (1 - β2) g²
-        p = p - lr m̂ / (√v̂ + ε)        with m̂ = m / (1 - β1ᵗ) and v̂ = v / (1 - β2ᵗ)
+    .. math::
 
-    With `amsgrad` [2]_, the largest v so far takes the place of v in the last line.
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        m &\gets \beta_1\, m + (1 - \beta_1)\, g \\
+        v &\gets \beta_2\, v + (1 - \beta_2)\, g^2 \\
+        \hat m &= m / (1 - \beta_1^t), \quad \hat v = v / (1 - \beta_2^t) \\
+        p &\gets p - \mathrm{lr}\, \hat m / (\sqrt{\hat v} + \epsilon)
+        \end{align*}
+
+    With `amsgrad` [2]_, the largest v so far takes the place of v in the fourth line.
 
     Parameters
     ----------
@@ -165,9 +170,13 @@ def adam_step(
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay [1]_.
+    r"""Adam with decoupled weight decay [1]_.
 
-    A step computes p = (1 - lr λ) p, and then the lines of `Adam` except the first.
+    With λ the weight decay, a step computes
+
+    .. math:: p \gets (1 - \mathrm{lr}\, \lambda)\, p
+
+    and then the lines of `Adam` except the first.
 
     Parameters
     ----------

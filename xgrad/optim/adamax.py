@@ -11,14 +11,18 @@ from xgrad.optim.rules import Implementation, average, penalized
 
 
 class Adamax(Optimizer):
-    """Adam with a running maximum of the gradient in place of its second moment [1]_.
+    r"""Adam with a running maximum of the gradient in place of its second moment [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p::
+    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p:
 
-        g = g + λ p
-        m = β1 m + (1 - β1) g
-        u = max(β2 u, |g| + ε)
-        p = p - lr / (1 - β1ᵗ) m / u
+    .. math::
+
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        m &\gets \beta_1\, m + (1 - \beta_1)\, g \\
+        u &\gets \max(\beta_2\, u, |g| + \epsilon) \\
+        p &\gets p - \frac{\mathrm{lr}}{1 - \beta_1^t} \cdot \frac{m}{u}
+        \end{align*}
 
     Parameters
     ----------

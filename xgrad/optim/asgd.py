@@ -11,15 +11,21 @@ from xgrad.optim.rules import Implementation, average, check_number, penalized
 
 
 class ASGD(Optimizer):
-    """Stochastic gradient descent that also averages the parameters over its steps [1]_.
+    r"""Stochastic gradient descent that also averages the parameters over its steps [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p::
+    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p:
 
-        g = g + λ p
-        p = (1 - κ η) p - η g               with η = lr / (1 + κ lr (t - 1))^ψ
-        a = (1 - μ) a + μ p                 with μ = 1 / max(1, t - 1 - t0)
+    .. math::
 
-    The average a is in the state, as ``optimizer.state[p]["ax"]``; it follows p until step t0.
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        \eta &= \mathrm{lr} / (1 + \kappa\, \mathrm{lr}\, (t - 1))^\alpha,
+            \quad \mu = 1 / \max(1, t - 1 - t_0) \\
+        p &\gets (1 - \kappa\, \eta)\, p - \eta\, g \\
+        a &\gets (1 - \mu)\, a + \mu\, p
+        \end{align*}
+
+    The average a is in the state, as ``optimizer.state[p]["ax"]``; it follows p until step `t0`.
     For averages of any optimizer's parameters, see `xgrad.optim.swa_utils`.
 
     Parameters
@@ -31,7 +37,7 @@ class ASGD(Optimizer):
     lambd : float, default 1e-4
         κ, the decay of the parameters and of the learning rate.
     alpha : float, default 0.75
-        ψ, the power of the decay of the learning rate.
+        :math:`\alpha`, the power of the decay of the learning rate.
     t0 : float, default 1e6
         The step from which on parameters are averaged.
     weight_decay : float, default 0

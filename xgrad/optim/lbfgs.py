@@ -29,11 +29,23 @@ _MEMORY = frozenset("n_iter func_evals d t old_dirs old_stps ro H_diag prev_flat
 
 
 class LBFGS(Optimizer):
-    """Quasi-Newton steps from the gradients of the last steps [1]_, for problems without noise.
+    r"""Quasi-Newton steps from the gradients of the last steps [1]_, for problems without noise.
 
-    The direction is the gradient times an approximation of the inverse Hessian, built from the last
-    steps and gradient changes. A step takes a function that computes the loss, and calls it several
-    times::
+    With the gradient g of the parameters p, and an approximation H of the inverse Hessian, built
+    from the last steps s and gradient changes y:
+
+    .. math::
+
+        \begin{align*}
+        p &\gets p - t\, H g \\
+        H &\gets (I - \rho\, s y^\top)\, H\, (I - \rho\, y s^\top) + \rho\, s s^\top, \quad
+            \rho = 1 / (y^\top s)
+        \end{align*}
+
+    An iteration starts from :math:`H = y^\top s / (y^\top y)` of the last step, and applies the
+    second line for each step that is kept. The step size t is `lr`, or what the line search finds.
+
+    A step of the optimizer takes a function that computes the loss, and calls it several times::
 
         def closure():
             optimizer.zero_grad()

@@ -11,13 +11,17 @@ from xgrad.optim.rules import Implementation, average
 
 
 class Lion(Optimizer):
-    """Steps by the sign of a running mean of the gradient [1]_.
+    r"""Steps by the sign of a running mean of the gradient [1]_.
 
-    With the gradient g of a parameter p, and λ the weight decay, which is decoupled::
+    With the gradient g of a parameter p, and λ the weight decay, which is decoupled:
 
-        u = sign(β1 m + (1 - β1) g)
-        p = p - lr (u + λ p)
-        m = β2 m + (1 - β2) g
+    .. math::
+
+        \begin{align*}
+        u &= \operatorname{sign}(\beta_1\, m + (1 - \beta_1)\, g) \\
+        p &\gets p - \mathrm{lr}\, (u + \lambda\, p) \\
+        m &\gets \beta_2\, m + (1 - \beta_2)\, g
+        \end{align*}
 
     All steps have the same size, so good learning rates are 3 to 10 times smaller than for `AdamW`,
     and good weight decays larger by this factor. The single moment takes half the memory of the two

@@ -14,21 +14,28 @@ _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
 class Muon(Optimizer):
-    """Momentum with orthogonalized steps, for the matrices of hidden layers [1]_.
+    r"""Momentum with orthogonalized steps, for the matrices of hidden layers [1]_.
 
-    With the gradient G of a parameter P of shape (m, n), λ the weight decay and μ the momentum::
+    With the gradient G of a parameter P of shape (m, n), λ the weight decay and μ the momentum:
 
-        B = μ B + (1 - μ) G
-        U = (1 - μ) G + μ B            with nesterov, else U = B
-        P = (1 - lr λ) P
-        P = P - lr r orthogonal(U)     with r = √max(1, m / n)
+    .. math::
 
-    With "match_rms_adamw" [2]_, r = 0.2 √max(m, n).
+        \begin{align*}
+        B &\gets \mu\, B + (1 - \mu)\, G \\
+        U &= (1 - \mu)\, G + \mu\, B \\
+        P &\gets (1 - \mathrm{lr}\, \lambda)\, P - \mathrm{lr}\, r \operatorname{orthogonal}(U) \\
+        r &= \sqrt{\max(1, m / n)}
+        \end{align*}
 
-    The nearest orthogonal matrix is approximated by Newton-Schulz steps X = a X + (b A + c A²) X
-    with A = X Xᵀ, starting from X = U / max(‖U‖, ε). With the default coefficients, the singular
-    values end between 0.7 and 1.2. The steps are computed in the dtype of the parameter; PyTorch
-    computes them in bfloat16.
+    Without `nesterov`, U is B. With "match_rms_adamw" [2]_, :math:`r = 0.2 \sqrt{\max(m, n)}`.
+
+    The nearest orthogonal matrix is approximated by Newton-Schulz steps
+
+    .. math:: X \gets a\, X + (b\, A + c\, A^2)\, X, \quad A = X X^\top
+
+    from :math:`X = U / \max(\lVert U \rVert, \epsilon)` on. With the default coefficients, the
+    singular values end between 0.7 and 1.2. The steps are computed in the dtype of the parameter;
+    PyTorch computes them in bfloat16.
 
     Other parameters, such as biases, embeddings and the last layer, need another optimizer: see the
     example.

@@ -11,17 +11,26 @@ from xgrad.optim.rules import Implementation, average, penalized
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov's momentum [1]_.
+    r"""Adam with Nesterov's momentum [1]_.
 
     With the gradient g of a parameter p, λ the weight decay, ψ the momentum decay, and t counting
-    the steps of p::
+    the steps of p:
 
-        g = g + λ p                    or p = (1 - lr λ) p, if decoupled
-        m = β1 m + (1 - β1) g
-        v = β2 v + (1 - β2) g²
-        μ(t) = β1 (1 - 0.96^(t ψ) / 2)
-        m̂ = μ(t + 1) m / (1 - μ(1) ... μ(t + 1)) + (1 - μ(t)) g / (1 - μ(1) ... μ(t))
-        p = p - lr m̂ / (√v̂ + ε)        with v̂ = v / (1 - β2ᵗ)
+    .. math::
+
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        m &\gets \beta_1\, m + (1 - \beta_1)\, g \\
+        v &\gets \beta_2\, v + (1 - \beta_2)\, g^2 \\
+        \mu_t &= \beta_1 (1 - \tfrac{1}{2}\, 0.96^{t \psi}) \\
+        \hat m &= \frac{\mu_{t+1}\, m}{1 - \prod_{i=1}^{t+1} \mu_i}
+            + \frac{(1 - \mu_t)\, g}{1 - \prod_{i=1}^t \mu_i},
+            \quad \hat v = \frac{v}{1 - \beta_2^t} \\
+        p &\gets p - \mathrm{lr}\, \hat m / (\sqrt{\hat v} + \epsilon)
+        \end{align*}
+
+    With `decoupled_weight_decay`, the first line is
+    :math:`p \gets (1 - \mathrm{lr}\, \lambda)\, p`.
 
     Parameters
     ----------

@@ -11,18 +11,25 @@ from xgrad.optim.rules import Implementation, average, penalized
 
 
 class RAdam(Optimizer):
-    """Adam with a rectified learning rate, which replaces a warm-up [1]_.
+    r"""Adam with a rectified learning rate, which replaces a warm-up [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, t counting the steps of p, and N = 2 /
-    (1 - β2) - 1::
+    With the gradient g of a parameter p, λ the weight decay, and t counting the steps of p:
 
-        g = g + λ p                    or p = (1 - lr λ) p, if decoupled
-        m = β1 m + (1 - β1) g          m̂ = m / (1 - β1ᵗ)
-        v = β2 v + (1 - β2) g²
-        n = N - 2 t β2ᵗ / (1 - β2ᵗ)
-        r² = (n - 4) (n - 2) N / ((N - 4) (N - 2) n)
-        p = p - lr r m̂ √(1 - β2ᵗ) / (√v + ε)    if n > 5
-        p = p - lr m̂                            else: as long as the variance of v is too large
+    .. math::
+
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        m &\gets \beta_1\, m + (1 - \beta_1)\, g \\
+        v &\gets \beta_2\, v + (1 - \beta_2)\, g^2 \\
+        n &= N - \frac{2 t \beta_2^t}{1 - \beta_2^t}, \quad N = \frac{2}{1 - \beta_2} - 1 \\
+        r^2 &= \frac{(n - 4) (n - 2) N}{(N - 4) (N - 2)\, n} \\
+        p &\gets p - \frac{\mathrm{lr}\, m}{1 - \beta_1^t} \begin{cases}
+            r \sqrt{1 - \beta_2^t} / (\sqrt{v} + \epsilon) & \text{if } n > 5 \\
+            1 & \text{otherwise} \end{cases}
+        \end{align*}
+
+    As long as n is at most 5, the variance of v is too large. With `decoupled_weight_decay`, the
+    first line is :math:`p \gets (1 - \mathrm{lr}\, \lambda)\, p`.
 
     Parameters
     ----------

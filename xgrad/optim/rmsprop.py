@@ -11,16 +11,22 @@ from xgrad.optim.rules import Implementation, average, penalized
 
 
 class RMSprop(Optimizer):
-    """Steps scaled by a running mean of the squared gradient [1]_.
+    r"""Steps scaled by a running mean of the squared gradient [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, β the smoothing constant and μ the
-    momentum::
+    With the gradient g of a parameter p, λ the weight decay, :math:`\alpha` the smoothing constant
+    and μ the momentum:
 
-        g = g + λ p
-        v = β v + (1 - β) g²
-        a = β a + (1 - β) g            if centered [2]_, else a = 0
-        b = μ b + g / (√(v - a²) + ε)
-        p = p - lr b
+    .. math::
+
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        v &\gets \alpha\, v + (1 - \alpha)\, g^2 \\
+        a &\gets \alpha\, a + (1 - \alpha)\, g \\
+        b &\gets \mu\, b + g / (\sqrt{v - a^2} + \epsilon) \\
+        p &\gets p - \mathrm{lr}\, b
+        \end{align*}
+
+    Unless `centered` [2]_, a is 0.
 
     Parameters
     ----------
@@ -29,7 +35,7 @@ class RMSprop(Optimizer):
     lr : float, default 0.01
         The learning rate.
     alpha : float, default 0.99
-        β.
+        :math:`\alpha`.
     eps : float, default 1e-8
         ε.
     weight_decay : float, default 0

@@ -12,13 +12,19 @@ from xgrad.support.hints import shown
 
 
 class Rprop(Optimizer):
-    """Steps by the sign of the gradient, with a step size for each element [1]_.
+    r"""Steps by the sign of the gradient, with a step size for each element [1]_.
 
-    With the gradient g of a parameter p, and its previous gradient g', at first 0::
+    With the gradient g of a parameter p, and its previous gradient g', at first 0:
 
-        s = min(max(η s, s_min), s_max)     with η = η⁺ if g g' > 0, η⁻ if g g' < 0, and else 1
-        g = 0                               if g g' < 0
-        p = p - s sign(g)
+    .. math::
+
+        \begin{align*}
+        \eta &= \begin{cases} \eta^+ & \text{if } g g' > 0 \\
+            \eta^- & \text{if } g g' < 0 \\ 1 & \text{otherwise} \end{cases} \\
+        s &\gets \min(\max(\eta\, s, s_1), s_2) \\
+        g &\gets 0 \quad \text{if } g g' < 0 \\
+        p &\gets p - s \operatorname{sign}(g)
+        \end{align*}
 
     It is meant for gradients of a whole dataset: the noise of small batches changes their signs.
 
@@ -31,7 +37,7 @@ class Rprop(Optimizer):
     etas : tuple of float, default (0.5, 1.2)
         η⁻, between 0 and 1, and η⁺, above 1.
     step_sizes : tuple of float, default (1e-6, 50)
-        s_min and s_max.
+        s₁ and s₂, the bounds of the step sizes.
     maximize : bool, default False
         Whether to maximize instead of minimize.
     **implementation

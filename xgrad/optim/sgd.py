@@ -13,16 +13,21 @@ from xgrad.optim.rules import Implementation
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, optionally with momentum.
+    r"""Stochastic gradient descent, optionally with momentum.
 
-    With the gradient g of a parameter p, λ the weight decay, μ the momentum and τ the dampening::
+    With the gradient g of a parameter p, λ the weight decay, μ the momentum and τ the dampening:
 
-        g = g + λ p
-        b = μ b + (1 - τ) g        b = g in the first step
-        p = p - lr b               p = p - lr (g + μ b)  with nesterov
+    .. math::
 
-    Without momentum, b is g. As in PyTorch, the learning rate multiplies b as a whole; in the paper
-    [1]_, it multiplies each gradient that is added to b.
+        \begin{align*}
+        g &\gets g + \lambda\, p \\
+        b &\gets \mu\, b + (1 - \tau)\, g \\
+        p &\gets p - \mathrm{lr}\, b
+        \end{align*}
+
+    In the first step, and without momentum, b is g. With `nesterov`, the last line is
+    :math:`p \gets p - \mathrm{lr}\, (g + \mu\, b)`. As in PyTorch, the learning rate multiplies b
+    as a whole; in the paper [1]_, it multiplies each gradient that is added to b.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """Return a function that computes an exponential moving average [1]_, for `AveragedModel`.
+    r"""Return a function that computes an exponential moving average [1]_, for `AveragedModel`.
 
     Parameters
     ----------
@@ -32,12 +32,16 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     Returns
     -------
     callable
-        ``decay * averaged + (1 - decay) * current``.
+        A function of the average a, the current value x, and the number of averaged values.
 
     Raises
     ------
     ValueError
         If the decay is not from 0 to 1.
+
+    Notes
+    -----
+    .. math:: a \gets \mathrm{decay}\, a + (1 - \mathrm{decay})\, x
 
     References
     ----------
@@ -57,14 +61,18 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """Return a function that computes the mean of all values, for `AveragedModel`.
+    r"""Return a function that computes the mean of all values, for `AveragedModel`.
 
     This is the mean that stochastic weight averaging uses [1]_.
 
     Returns
     -------
     callable
-        ``averaged + (current - averaged) / (num_averaged + 1)``.
+        A function of the average a, the current value x, and the number n of averaged values.
+
+    Notes
+    -----
+    .. math:: a \gets a + \frac{x - a}{n + 1}
 
     References
     ----------

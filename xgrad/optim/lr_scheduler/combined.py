@@ -63,7 +63,11 @@ class _Combined(LRScheduler):
 
 
 class SequentialLR(_Combined):
-    """Schedules one after the other; each starts with its epoch 0 at a milestone.
+    r"""Schedules one after the other; each starts with its epoch 0 at a milestone.
+
+    .. math:: \mathrm{lr}_t = \mathrm{lr}^{(k)}_{t - m_k}, \quad m_k \le t < m_{k+1}
+
+    The schedule k starts at epoch :math:`m_k`, the first one at 0.
 
     Parameters
     ----------

@@ -10,9 +10,11 @@ from xgrad.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Learning rates that fall along half a cosine in `T_max` epochs, and then rise again [1]_.
+    r"""Learning rates that fall along half a cosine in `T_max` epochs, and then rise again [1]_.
 
-    In epoch t the learning rate is ``eta_min + (lr - eta_min) (1 + cos(π t / T_max)) / 2``.
+    .. math:: \mathrm{lr}_t = \eta + \tfrac{1}{2} (\mathrm{lr}_0 - \eta)\, (1 + \cos(\pi\, t / T))
+
+    t is the epoch, η is `eta_min`, and T is `T_max`.
 
     Parameters
     ----------
@@ -71,7 +73,15 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Learning rates that fall along half a cosine and restart, again and again [1]_.
+    r"""Learning rates that fall along half a cosine and restart, again and again [1]_.
+
+    .. math::
+
+        \mathrm{lr}_t = \eta + \tfrac{1}{2} (\mathrm{lr}_0 - \eta)\, (1 + \cos(\pi\, u / T_i)),
+        \quad T_i = T_0\, m^i
+
+    i is the number of restarts until epoch t, u the number of epochs since the last one, η is
+    `eta_min`, and m is `T_mult`.
 
     Parameters
     ----------

@@ -21,17 +21,27 @@ _MODES = ("triangular", "triangular2", "exp_range")
 
 
 class CyclicLR(LRScheduler):
-    """Learning rates that rise and fall linearly between two bounds, again and again [1]_.
+    r"""Learning rates that rise and fall linearly between two bounds, again and again [1]_.
 
     Meanwhile, the momentum falls and rises. Call `step` after each step of the optimizer.
 
-    ==============  ===============================================================
-    mode            the height of a cycle
-    ==============  ===============================================================
-    "triangular"    ``max_lr - base_lr``
-    "triangular2"   half of the height of the previous cycle
-    "exp_range"     ``(max_lr - base_lr) * gamma**t``, where t is the number of steps
-    ==============  ===============================================================
+    .. math::
+
+        \mathrm{lr}_t = a + (b - a)\, z_t\, \begin{cases}
+        u / n & \text{in a rise of } n \text{ steps} \\
+        1 - u / n & \text{in a fall of } n \text{ steps}
+        \end{cases}
+
+    u counts the steps since the last turn, a and b are `base_lr` and `max_lr`, and the `mode` says
+    how the height of cycle c, from 1, is scaled:
+
+    ==============  ==============================
+    mode            :math:`z_t`
+    ==============  ==============================
+    "triangular"    :math:`1`
+    "triangular2"   :math:`2^{1 - c}`
+    "exp_range"     :math:`\gamma^t`
+    ==============  ==============================
 
     Parameters
     ----------

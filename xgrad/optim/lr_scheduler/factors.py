@@ -13,7 +13,11 @@ from xgrad.support.hints import shown
 
 
 class LambdaLR(LRScheduler):
-    """The initial learning rate times a function of the epoch.
+    r"""The initial learning rate times a function of the epoch.
+
+    .. math:: \mathrm{lr}_t = \mathrm{lr}_0\, f(t)
+
+    t is the epoch, and f the `lr_lambda`.
 
     Parameters
     ----------
@@ -55,7 +59,11 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LRScheduler):
-    """Learning rates that are multiplied by a function of the epoch in each epoch but the first.
+    r"""Learning rates that are multiplied by a function of the epoch in each epoch but the first.
+
+    .. math:: \mathrm{lr}_t = \mathrm{lr}_{t-1}\, f(t), \quad t > 0
+
+    t is the epoch, and f the `lr_lambda`.
 
     Parameters
     ----------
@@ -138,7 +146,11 @@ class Multiplied(LRScheduler):
 
 
 class StepLR(Multiplied):
-    """Learning rates that are multiplied by a factor every `step_size` epochs.
+    r"""Learning rates that are multiplied by a factor every `step_size` epochs.
+
+    .. math:: \mathrm{lr}_t = \mathrm{lr}_0\, \gamma^{\lfloor t / s \rfloor}
+
+    t is the epoch, and s the `step_size`.
 
     Parameters
     ----------
@@ -180,7 +192,11 @@ class StepLR(Multiplied):
 
 
 class MultiStepLR(Multiplied):
-    """Learning rates that are multiplied by a factor at given epochs.
+    r"""Learning rates that are multiplied by a factor at given epochs.
+
+    .. math:: \mathrm{lr}_t = \mathrm{lr}_0\, \gamma^{n_t}
+
+    n is the number of `milestones` up to epoch t.
 
     Parameters
     ----------
@@ -230,7 +246,11 @@ class MultiStepLR(Multiplied):
 
 
 class ExponentialLR(Multiplied):
-    """Learning rates that are multiplied by a factor in each epoch.
+    r"""Learning rates that are multiplied by a factor in each epoch.
+
+    .. math:: \mathrm{lr}_t = \mathrm{lr}_0\, \gamma^t
+
+    t is the epoch.
 
     Parameters
     ----------
@@ -269,7 +289,11 @@ class ExponentialLR(Multiplied):
 
 
 class ConstantLR(Multiplied):
-    """Learning rates that are multiplied by a factor until epoch `total_iters`.
+    r"""Learning rates that are multiplied by a factor until epoch `total_iters`.
+
+    .. math:: \mathrm{lr}_t = f\, \mathrm{lr}_0 \text{ if } t < T, \quad \text{else } \mathrm{lr}_0
+
+    t is the epoch, f the `factor`, and T is `total_iters`.
 
     Parameters
     ----------
@@ -317,7 +341,13 @@ class ConstantLR(Multiplied):
 
 
 class LinearLR(Multiplied):
-    """Learning rates times a factor that changes linearly until epoch `total_iters`: a warm-up.
+    r"""Learning rates times a factor that changes linearly until epoch `total_iters`: a warm-up.
+
+    .. math::
+
+        \mathrm{lr}_t = \mathrm{lr}_0\, \left(a + (b - a) \min\left(\frac{t}{T}, 1\right)\right)
+
+    t is the epoch, a and b are the factors at the start and at the end, and T is `total_iters`.
 
     Parameters
     ----------
@@ -375,7 +405,11 @@ class LinearLR(Multiplied):
 
 
 class PolynomialLR(Multiplied):
-    """Learning rates that fall to 0 as a power of the time left until epoch `total_iters`.
+    r"""Learning rates that fall to 0 as a power of the time left until epoch `total_iters`.
+
+    .. math:: \mathrm{lr}_t = \mathrm{lr}_0\, \left(1 - \min\left(\frac{t}{T}, 1\right)\right)^k
+
+    t is the epoch, T is `total_iters`, and k the `power`.
 
     Parameters
     ----------

@@ -20,10 +20,19 @@ from xgrad.support.hints import shown
 
 
 class OneCycleLR(LRScheduler):
-    """Learning rates that rise to a maximum and fall to almost 0 [1]_.
+    r"""Learning rates that rise to a maximum and fall to almost 0 [1]_.
 
     Meanwhile, the momentum falls and rises. Call `step` after each step of the optimizer,
     `total_steps` times at most.
+
+    .. math::
+
+        \mathrm{lr}_t = a + (b - a) \begin{cases}
+        \tfrac{1}{2} (1 - \cos(\pi\, u)) & \text{(cos)} \\
+        u & \text{(linear)}
+        \end{cases}
+
+    In the rise and in each fall, the learning rate goes from a to b, and u from 0 to 1.
 
     Parameters
     ----------

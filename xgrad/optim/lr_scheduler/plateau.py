@@ -13,7 +13,11 @@ from xgrad.support.hints import shown
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Learning rates that are multiplied by a factor when a metric has stopped improving.
+    r"""Learning rates that are multiplied by a factor when a metric has stopped improving.
+
+    .. math:: \mathrm{lr} \gets \max(f\, \mathrm{lr}, m)
+
+    f is the `factor`, and m is `min_lr`.
 
     Parameters
     ----------
