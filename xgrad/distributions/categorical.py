@@ -80,7 +80,11 @@ class _OfClasses(Distribution):
 
 
 class Categorical(_OfClasses):
-    """The distribution of the index of a class.
+    r"""The distribution of the index of a class.
+
+    .. math:: \log(p(x)) = \log(q_x)
+
+    q are the probabilities.
 
     Parameters
     ----------
@@ -158,7 +162,11 @@ class Categorical(_OfClasses):
 
 
 class OneHotCategorical(_OfClasses):
-    """The distribution of a class as a vector of zeros with a one.
+    r"""The distribution of a class as a vector of zeros with a one.
+
+    .. math:: \log(p(x)) = \sum_i x_i \log(q_i)
+
+    q are the probabilities.
 
     Parameters
     ----------
@@ -231,7 +239,11 @@ class OneHotCategorical(_OfClasses):
 
 
 class Multinomial(_OfClasses):
-    """The distribution of the counts of classes in independent trials.
+    r"""The distribution of the counts of classes in independent trials.
+
+    .. math:: \log(p(x)) = \log(n!) + \sum_i (x_i \log(q_i) - \log(x_i!))
+
+    n is `total_count`, and q are the probabilities.
 
     Parameters
     ----------

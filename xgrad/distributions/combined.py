@@ -16,7 +16,9 @@ __all__ = ["Independent", "MixtureSameFamily"]
 
 
 class Independent(Distribution):
-    """A distribution whose last batch axes count as axes of one sample.
+    r"""A distribution whose last batch axes count as axes of one sample.
+
+    .. math:: \log(p(x)) = \sum_i \log(p_i(x_i))
 
     Parameters
     ----------
@@ -113,7 +115,11 @@ class Independent(Distribution):
 
 
 class MixtureSameFamily(Distribution):
-    """A mixture of distributions of one kind, which are in the last batch axis of another.
+    r"""A mixture of distributions of one kind, which are in the last batch axis of another.
+
+    .. math:: \log(p(x)) = \log\left(\sum_i w_i\, p_i(x)\right)
+
+    w are the weights of the components i.
 
     Parameters
     ----------

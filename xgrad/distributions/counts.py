@@ -64,7 +64,11 @@ class _OfProbability(Distribution):
 
 
 class Bernoulli(_OfProbability):
-    """The distribution of numbers that are 1 with a probability, or else 0.
+    r"""The distribution of numbers that are 1 with a probability, or else 0.
+
+    .. math:: \log(p(x)) = x \log(q) + (1 - x) \log(1 - q)
+
+    q is `probs`.
 
     Parameters
     ----------
@@ -134,7 +138,11 @@ class Bernoulli(_OfProbability):
 
 
 class Binomial(_OfProbability):
-    """The distribution of the number of successes in independent trials.
+    r"""The distribution of the number of successes in independent trials.
+
+    .. math:: \log(p(x)) = \log\left(\binom{n}{x}\right) + x \log(q) + (n - x) \log(1 - q)
+
+    n is `total_count`, and q is `probs`.
 
     Parameters
     ----------
@@ -250,7 +258,11 @@ class Binomial(_OfProbability):
 
 
 class Geometric(_OfProbability):
-    """The distribution of the number of failures before the first success.
+    r"""The distribution of the number of failures before the first success.
+
+    .. math:: \log(p(x)) = \log(q) + x \log(1 - q)
+
+    q is `probs`.
 
     Parameters
     ----------
@@ -320,7 +332,11 @@ class Geometric(_OfProbability):
 
 
 class Poisson(Distribution):
-    """The Poisson distribution.
+    r"""The Poisson distribution.
+
+    .. math:: \log(p(x)) = x \log(r) - r - \log(x!)
+
+    r is `rate`.
 
     Parameters
     ----------

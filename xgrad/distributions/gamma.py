@@ -51,7 +51,11 @@ def log_standard_gamma(concentration: Tensor, shape: Shape) -> Tensor:
 
 
 class Gamma(Distribution):
-    """The gamma distribution.
+    r"""The gamma distribution.
+
+    .. math:: \log(p(x)) = a \log(b) + (a - 1) \log(x) - b\, x - \log(\Gamma(a))
+
+    a is `concentration`, and b is `rate`.
 
     Parameters
     ----------
@@ -137,7 +141,11 @@ class Gamma(Distribution):
 
 
 class Chi2(Gamma):
-    """The chi-squared distribution: the sum of squares of `df` standard normal numbers.
+    r"""The chi-squared distribution: the sum of squares of `df` standard normal numbers.
+
+    .. math:: \log(p(x)) = (k / 2 - 1) \log(x) - x / 2 - (k / 2) \log(2) - \log(\Gamma(k / 2))
+
+    k is `df`.
 
     Parameters
     ----------
@@ -169,7 +177,11 @@ class Chi2(Gamma):
 
 
 class Exponential(Distribution):
-    """The exponential distribution.
+    r"""The exponential distribution.
+
+    .. math:: \log(p(x)) = \log(b) - b\, x
+
+    b is `rate`.
 
     Parameters
     ----------
@@ -233,10 +245,11 @@ class Exponential(Distribution):
 
 
 class Beta(Distribution):
-    """The beta distribution, of numbers from 0 to 1.
+    r"""The beta distribution, of numbers from 0 to 1.
 
-    Its density is ``x**(concentration1 - 1) * (1 - x)**(concentration0 - 1)``, divided by the beta
-    function of both parameters.
+    .. math:: \log(p(x)) = (a - 1) \log(x) + (b - 1) \log(1 - x) - \log(B(a, b))
+
+    a is `concentration1`, b is `concentration0`, and B the beta function.
 
     Parameters
     ----------
@@ -336,7 +349,14 @@ class Beta(Distribution):
 
 
 class Dirichlet(Distribution):
-    """The Dirichlet distribution, of vectors of probabilities.
+    r"""The Dirichlet distribution, of vectors of probabilities.
+
+    .. math::
+
+        \log(p(x)) = \sum_i (a_i - 1) \log(x_i) + \log(\Gamma(\sum_i a_i))
+        - \sum_i \log(\Gamma(a_i))
+
+    a is `concentration`.
 
     Parameters
     ----------
@@ -425,7 +445,15 @@ class Dirichlet(Distribution):
 
 
 class StudentT(Distribution):
-    """Student's t distribution.
+    r"""Student's t distribution.
+
+    .. math::
+
+        \log(p(x)) = -\frac{k + 1}{2} \log\left(1 + \frac{z^2}{k}\right) - \log(\sigma)
+        - \tfrac{1}{2} \log(k) - \log(B(\tfrac{1}{2}, \tfrac{k}{2})),
+        \quad z = \frac{x - \mu}{\sigma}
+
+    k is `df`, :math:`\mu` is `loc`, :math:`\sigma` is `scale`, and B the beta function.
 
     Parameters
     ----------

@@ -47,7 +47,11 @@ class _LocationScale(Distribution):
 
 
 class Laplace(_LocationScale):
-    """The Laplace distribution, of density ``exp(-abs(x - loc) / scale) / (2 * scale)``.
+    r"""The Laplace distribution.
+
+    .. math:: \log(p(x)) = -\frac{|x - \mu|}{s} - \log(2 s)
+
+    μ is `loc`, and s is `scale`.
 
     Parameters
     ----------
@@ -106,7 +110,11 @@ def _laplace(p: Tensor) -> Tensor:
 
 
 class Cauchy(_LocationScale):
-    """The Cauchy distribution, which has no mean.
+    r"""The Cauchy distribution, which has no mean.
+
+    .. math:: \log(p(x)) = -\log\left(1 + \frac{(x - \mu)^2}{s^2}\right) - \log(\pi s)
+
+    μ is `loc`, and s is `scale`.
 
     Parameters
     ----------
@@ -163,7 +171,11 @@ def _cauchy(p: Tensor) -> Tensor:
 
 
 class Gumbel(_LocationScale):
-    """The Gumbel distribution, of the largest of many exponential numbers.
+    r"""The Gumbel distribution, of the largest of many exponential numbers.
+
+    .. math:: \log(p(x)) = -z - e^{-z} - \log(s), \quad z = \frac{x - \mu}{s}
+
+    μ is `loc`, and s is `scale`.
 
     Parameters
     ----------
@@ -216,7 +228,11 @@ class Gumbel(_LocationScale):
 
 
 class Uniform(Distribution):
-    """The uniform distribution from `low` to `high`.
+    r"""The uniform distribution from `low` to `high`.
+
+    .. math:: \log(p(x)) = -\log(b - a), \quad a \le x < b
+
+    a is `low`, and b is `high`.
 
     Parameters
     ----------

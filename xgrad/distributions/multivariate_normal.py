@@ -20,7 +20,14 @@ __all__ = ["MultivariateNormal"]
 
 
 class MultivariateNormal(Distribution):
-    """The normal distribution of vectors.
+    r"""The normal distribution of vectors.
+
+    .. math::
+
+        \log(p(x)) = -\tfrac{1}{2} (x - \mu)^\top \Sigma^{-1} (x - \mu)
+        - \tfrac{1}{2} \log(\det(\Sigma)) - \tfrac{n}{2} \log(2 \pi)
+
+    μ is `loc`, and Σ the covariance matrix.
 
     Parameters
     ----------

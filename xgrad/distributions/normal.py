@@ -20,7 +20,11 @@ __all__ = ["HalfNormal", "LogNormal", "Normal"]
 
 
 class Normal(Distribution):
-    """The normal distribution.
+    r"""The normal distribution.
+
+    .. math:: \log(p(x)) = -\frac{(x - \mu)^2}{2 \sigma^2} - \log(\sigma) - \tfrac{1}{2} \log(2 \pi)
+
+    :math:`\mu` is `loc`, and :math:`\sigma` is `scale`.
 
     Parameters
     ----------
@@ -94,7 +98,14 @@ class Normal(Distribution):
 
 
 class LogNormal(Distribution):
-    """The distribution of numbers whose logarithm is normal.
+    r"""The distribution of numbers whose logarithm is normal.
+
+    .. math::
+
+        \log(p(x)) = -\frac{(\log(x) - \mu)^2}{2 \sigma^2} - \log(\sigma\, x)
+        - \tfrac{1}{2} \log(2 \pi)
+
+    :math:`\mu` is `loc`, and :math:`\sigma` is `scale`.
 
     Parameters
     ----------
@@ -162,7 +173,14 @@ class LogNormal(Distribution):
 
 
 class HalfNormal(Distribution):
-    """The distribution of absolute values of normal numbers of mean 0.
+    r"""The distribution of absolute values of normal numbers of mean 0.
+
+    .. math::
+
+        \log(p(x)) = -\frac{x^2}{2 \sigma^2} - \log(\sigma) + \tfrac{1}{2} \log(2 / \pi),
+        \quad x \ge 0
+
+    :math:`\sigma` is `scale`.
 
     Parameters
     ----------

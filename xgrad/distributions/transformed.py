@@ -16,7 +16,11 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of invertible functions of the samples of another.
+    r"""The distribution of invertible functions of the samples of another.
+
+    .. math:: \log(p(y)) = \log(p(x)) - \log\left(\left|\frac{\partial y}{\partial x}\right|\right)
+
+    y is the value of a transform at x.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the factor for weights that preserves the variance through a nonlinearity.
+    r"""Return the factor for weights that preserves the variance through a nonlinearity.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Returns
     -------
     float
-        The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
+        The gain: 1, 1, 5/3, :math:`\sqrt{2}`, :math:`\sqrt{2 / (1 + \mathrm{param}^2)}` and 3/4.
 
     Raises
     ------
@@ -90,7 +90,11 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill a tensor from the uniform distribution between `a` and `b`.
+    r"""Fill a tensor from the uniform distribution between `a` and `b`.
+
+    .. math:: w \sim \mathcal{U}(a, b)
+
+    The variance is :math:`(b - a)^2 / 12`.
 
     Parameters
     ----------
@@ -130,7 +134,11 @@ def uniform_(
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill a tensor from a normal distribution.
+    r"""Fill a tensor from a normal distribution.
+
+    .. math:: w \sim \mathcal{N}(m, s^2)
+
+    m is the `mean`, and s the standard deviation, `std`.
 
     Parameters
     ----------
@@ -282,12 +290,16 @@ def ones_(tensor: Tensor) -> Tensor:
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill a weight uniformly over ±gain √(6 / (in + out)).
+    r"""Fill a weight uniformly, by the mean of its numbers of inputs and outputs.
 
     This preserves the variance, forward and backward.
 
     X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
     networks", AISTATS 2010, equation 16.
+
+    .. math:: w \sim \mathcal{U}(-b, b), \quad b = g \sqrt{\frac{6}{\mathrm{in} + \mathrm{out}}}
+
+    g is the `gain`, and the variance is :math:`2 g^2 / (\mathrm{in} + \mathrm{out})`.
 
     Parameters
     ----------
@@ -322,9 +334,13 @@ def xavier_uniform_(
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a weight from the normal distribution with standard deviation gain √(2 / (in + out)).
+    r"""Fill a weight from a normal distribution, by the mean of its numbers of inputs and outputs.
 
     This is equation 12 of the paper cited in `xavier_uniform_`.
+
+    .. math:: w \sim \mathcal{N}(0, s^2), \quad s = g \sqrt{\frac{2}{\mathrm{in} + \mathrm{out}}}
+
+    g is the `gain`.
 
     Parameters
     ----------
@@ -365,10 +381,15 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight uniformly over ±gain √(3 / fan), to preserve the variance through rectifiers.
+    r"""Fill a weight uniformly, to preserve the variance through rectifiers.
 
     K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level
     performance on ImageNet classification", ICCV 2015, section 2.2.
+
+    .. math:: w \sim \mathcal{U}(-b, b), \quad b = g \sqrt{\frac{3}{\mathrm{fan}}}
+
+    g is the gain of the nonlinearity, and fan the number of inputs or of outputs, by the `mode`.
+    The variance is :math:`g^2 / \mathrm{fan}`.
 
     Parameters
     ----------
@@ -413,9 +434,13 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight from the normal distribution with standard deviation gain / √fan.
+    r"""Fill a weight from a normal distribution, to preserve the variance through rectifiers.
 
     The options are the same as in `kaiming_uniform_`.
+
+    .. math:: w \sim \mathcal{N}(0, s^2), \quad s = \frac{g}{\sqrt{\mathrm{fan}}}
+
+    g is the gain of the nonlinearity, and fan the number of inputs or of outputs, by the `mode`.
 
     Parameters
     ----------

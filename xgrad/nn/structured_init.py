@@ -91,10 +91,14 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a weight with a random matrix that has orthonormal rows or columns, times a gain.
+    r"""Fill a weight with a random matrix that has orthonormal rows or columns, times a gain.
 
     A. M. Saxe, J. L. McClelland, S. Ganguli, "Exact solutions to the nonlinear dynamics of learning
     in deep linear neural networks", ICLR, 2014.
+
+    .. math:: W W^\top = g^2 I \text{ or } W^\top W = g^2 I
+
+    g is the `gain`.
 
     Parameters
     ----------
