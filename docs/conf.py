@@ -57,6 +57,7 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"xgrad {version}"
+html_logo = html_favicon = "static/logo.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css", "math.css"]
 html_math_renderer = "mathml"
