@@ -1,6 +1,7 @@
 """``python -m benchmarks NAME``: measure, and print tables.
 
-With ``--save`` or ``--output``, the tables are also written to files.
+With ``--save`` or ``--output``, the tables are also written to files. ``redraw`` measures nothing:
+it writes the Markdown and the plots of saved results again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from benchmarks import environment
 from benchmarks.harness import Options, UsageError
-from benchmarks.report import markdown, write
+from benchmarks.report import markdown, read, write
 
 NAMES = tuple(
     "step models load ops epoch memory scaling import chain reach checkpoints distributed"
@@ -34,9 +35,10 @@ def parser() -> argparse.ArgumentParser:
     add(
         "name",
         nargs="?",
-        choices=(*NAMES, "all"),
+        choices=(*NAMES, "all", "redraw"),
         metavar="NAME",
-        help="the benchmark; all runs all but before and gpu; without a name, all are listed",
+        help="the benchmark; all runs all but before and gpu; redraw writes the tables and"
+        " plots of saved results again; without a name, all are listed",
     )
     add("--quick", action="store_true", help="tiny sizes, as a test: the figures mean nothing")
     add(
@@ -97,6 +99,15 @@ def measure(name: str, options: Options, output: Path | None) -> int:
     return 1 if result.failed else 0
 
 
+def redraw(folder: Path) -> int:
+    """Write the Markdown and the plot of each result in a folder again, from its JSON."""
+    for path in sorted(folder.glob("*.json")):
+        # libraries.json is a report of `xgrad parity`
+        if result := read(path):
+            print(write(result, folder))
+    return 0
+
+
 def command(name: str, options: Options) -> str:
     """Return the command that repeats the measurement."""
     options_by_name = {
@@ -119,6 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in NAMES:
             print(f"{name:11} {module_of(name).__doc__.splitlines()[0]}")
         return 0
+    if args.name == "redraw":
+        return redraw(args.output or RESULTS)
     peers = tuple(part.strip() for part in args.peers.split(",") if part.strip())
     names = (
         [name for name in NAMES if name not in ("before", "gpu")]

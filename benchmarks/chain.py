@@ -48,7 +48,7 @@ def run(options: Options) -> Result:
         name: {part: [figures[part] for figures in cases[case]] for part in (*PARTS, "all")}
         for name, cases in figures_by_peer.items()
     }
-    result.tables = [Table(case, "s", samples, "bars")]
+    result.tables = [Table(f"Chain of {case}", "s", samples, "bars")]
     if "xgrad" in samples:
         xgrad = samples["xgrad"]["all"]
         cells = {

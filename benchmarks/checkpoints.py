@@ -70,7 +70,7 @@ def run(options: Options) -> Result:
         peer: {part: [run[part] for run in cases[case]] for part in ("epochs", "all")}
         for peer, cases in figures.items()
     }
-    result.tables = [Table(case, "s", samples, "bars")]
+    result.tables = [Table(f"Training run on {case}", "s", samples, "bars")]
     if samples.keys() == PEERS.keys():
         without, with_them = samples.values()
         cells = {part: ratios(with_them[part], without[part]) for part in without}

@@ -115,9 +115,12 @@ def measured(
     for name, epochs in ((name, epochs) for name, seeds in runs.items() for epochs in seeds):
         for number, figures in enumerate(epochs, 1):
             accuracies[name].setdefault(str(number), []).append(figures["accuracy"])
+    details = summary(runs, target)
+    times = {name: {"time": cells.pop("seconds")} for name, cells in details.items()}
     return [
-        Table(f"To a test accuracy of {target:.0%}", "", summary(runs, target)),
-        Table("Test accuracy by epoch", "", accuracies, "progress", "epoch"),
+        Table(f"Time to {100 * target:g} % test accuracy", "s", times, "bars"),
+        Table("Epochs, and seconds by part", "", details),
+        Table("Test accuracy by epoch", "", accuracies, corner="epoch"),
     ]
 
 

@@ -16,8 +16,8 @@ import xgrad
 from benchmarks import bandwidth, gpu, models, ops, step
 from benchmarks.harness import Expected, Options, Worker, timed
 from benchmarks.peers import REPEATS
-from benchmarks.report import Cells, Result, short
-from benchmarks.statistics import ratios, spread
+from benchmarks.report import Cells, Result
+from benchmarks.statistics import ratios, short, spread
 
 Figures = dict[str, Any]  # an entry "skipped" has the reason
 Cases = dict[str, Callable[[], Figures | None]]

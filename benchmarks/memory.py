@@ -106,7 +106,7 @@ def run(options: Options) -> Result:
     figures_by_peer = once(result, peers, "benchmarks.memory:Steps", cases, options)
     for title, unit, key in (
         ("Before the first step", "MiB", "start"),
-        ("Peak, beyond that", "MiB", "peak"),
+        ("Peak memory of steps above the start", "MiB", "peak"),
         ("Growth of the peak from the first half of the steps to the second", "MiB", "growth"),
         ("Growth of the number of Python objects", "", "objects"),
     ):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
-from benchmarks.statistics import spread
+from benchmarks.plots import picture
+from benchmarks.statistics import short, spread
+from xgrad.support import plotting
 
 Cells = dict[str, dict[str, list[float]]]  # by row and column
 
@@ -22,13 +22,18 @@ class Table:
     title: str
     unit: str
     cells: Cells
-    # "bars" or "lines" (columns are numbers), both logarithmic; "progress", linear; "": no plot
+    # "bars", "lines" (of columns that are numbers, logarithmic), or "": no plot
     plot: str = ""
     corner: str = ""  # meaning of the columns
 
     def columns(self) -> list[str]:
         """Return all columns, in the order of their first occurrence."""
         return list(dict.fromkeys(column for row in self.cells.values() for column in row))
+
+    @property
+    def better(self) -> str:
+        """Which way is better: counts, shares and rates should be high, times and sizes low."""
+        return f"{'higher' if self.unit in ('', '%', 'GB/s') else 'lower'} is better"
 
 
 @dataclass
@@ -56,6 +61,10 @@ class Result:
     settings: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     command: str = ""
+
+    def plotted(self) -> list[Table]:
+        """Return the tables that have a plot."""
+        return [table for table in self.tables if table.plot and table.columns()]
 
     def leave_out(self, peer: str, reason: str, case: str) -> None:
         _note(self.left_out, peer, reason, case)
@@ -128,106 +137,29 @@ def cell(samples: Sequence[float]) -> str:
     return median if low == high else f"{median} ({low} to {high})"
 
 
-def short(number: float) -> str:
-    """Return a number with three significant digits."""
-    if number == int(number) or abs(number) >= 1000:
-        return f"{number:,.0f}".replace(",", " ")
-    return f"{number:#.3g}".removesuffix(".")
-
-
-def picture(tables: Sequence[Table]) -> Any:
-    """Return a figure of tables; needs matplotlib.
-
-    With a width of 7 inches, text is readable on a page that shows the figure 500 pixels wide.
-    """
-    from matplotlib.figure import Figure
-
-    heights = [1 + len(t.columns()) * _height(t) if t.plot == "bars" else 3 for t in tables]
-    figure = Figure(figsize=(7, sum(heights)), layout="constrained")
-    subplots = figure.subplots(len(tables), squeeze=False, height_ratios=heights)
-    for axes, table in zip(subplots[:, 0], tables, strict=True):
-        columns = table.columns()
-        for i, (row, cells) in enumerate(table.cells.items()):
-            spreads = {column: spread(samples) for column, samples in cells.items() if samples}
-            medians = [s.median for s in spreads.values()]
-            below = [max(0, s.median - s.low) for s in spreads.values()]
-            errors = [below, [max(0, s.high - s.median) for s in spreads.values()]]
-            if table.plot == "bars":
-                height = 0.8 / len(table.cells)
-                positions = [columns.index(column) + (i + 0.5) * height - 0.4 for column in spreads]
-                axes.barh(positions, medians, height, xerr=errors, label=row)
-            else:
-                axes.errorbar(
-                    [float(column) for column in spreads], medians, errors, marker=".", label=row
-                )
-        if table.plot == "bars":
-            axes.set_yticks(range(len(columns)), [_label(column) for column in columns])
-            axes.set_ylim(len(columns) - 0.5, -0.5)
-            axes.set_xlabel(table.unit)
-        else:
-            axes.set(xlabel=table.corner, ylabel=table.unit)
-        if table.plot == "lines":
-            _logarithmic(axes, "x")
-        elif table.plot == "progress":
-            axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        # Counts and ratios, which have no unit, are linear.
-        if table.unit and any(map(any, (row.values() for row in table.cells.values()))):
-            _logarithmic(axes, "x" if table.plot == "bars" else "y")
-        axes.set_title(table.title)
-        axes.grid(alpha=0.3, axis="x" if table.plot == "bars" else "both")
-        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))  # beside the axes
-    return figure
-
-
-def _label(column: str) -> str:
-    """Return the name of a column on short lines."""
-    return ",\n".join([fill(part, 30) for part in column.split(", ")])
-
-
-def _height(table: Table) -> float:
-    """Return the height of a group of bars in inches, with space for its label."""
-    lines = max((_label(column).count("\n") + 1 for column in table.columns()), default=0)
-    return max(0.15 * len(table.cells), 0.18 * (lines + 1))
-
-
-def svg(tables: Sequence[Table]) -> str:
-    """Return the picture of tables as SVG; needs matplotlib."""
-    import matplotlib
-
-    file, figure = io.StringIO(), picture(tables)
-    with matplotlib.rc_context({"svg.hashsalt": "xgrad"}):  # equal data give equal files
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
-
-
-def _logarithmic(axes: Any, name: str) -> None:
-    """Make the x or y axis logarithmic, with plain numbers at its ticks."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axes.set(**{f"{name}scale": "log"})
-    axis = getattr(axes, f"{name}axis")
-    low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda x, _: short(x) if x >= 1 else f"{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
 def write(result: Result, folder: Path) -> str:
     """Write NAME.json, NAME.md and NAME.svg, and return a message about the files."""
     folder.mkdir(parents=True, exist_ok=True)
     name = result.name
-    plotted = [table for table in result.tables if table.plot and table.columns()]
-    message = f"written: {name}.json, {name}.md"
-    if plotted:
-        try:
-            (folder / f"{name}.svg").write_text(svg(plotted), encoding="utf-8")
-            message += f", {name}.svg"
-        except ModuleNotFoundError:
-            plotted = []
-            message += (
-                "; without a plot, since matplotlib is missing: pip install 'xgrad[benchmarks]'"
-            )
     text = json.dumps(asdict(result), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    (folder / f"{name}.md").write_text(markdown(result, bool(plotted)), encoding="utf-8")
+    message, plotted = f"written: {name}.json, {name}.md", False
+    try:
+        if tables := result.plotted():
+            (folder / f"{name}.svg").write_text(plotting.svg(picture(tables)), encoding="utf-8")
+            message, plotted = f"{message}, {name}.svg", True
+    except ImportError as error:
+        message += f"; without a plot, since {error}"
+    (folder / f"{name}.md").write_text(markdown(result, plotted), encoding="utf-8")
     return message
+
+
+def read(path: Path) -> Result | None:
+    """Return a result from its JSON, or None for JSON of another kind."""
+    values = json.loads(path.read_text(encoding="utf-8"))
+    if "tables" not in values:
+        return None
+    tables = [Table(**table) for table in values.pop("tables")]
+    return Result(
+        tables=tables, words=[Words(**words) for words in values.pop("words", [])], **values
+    )

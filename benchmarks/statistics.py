@@ -24,6 +24,13 @@ def spread(samples: Sequence[float]) -> Spread:
     return Spread(*statistics.quantiles(samples, n=4, method="inclusive"))
 
 
+def short(number: float) -> str:
+    """Return a number with three significant digits."""
+    if number == int(number) or abs(number) >= 1000:
+        return f"{number:,.0f}".replace(",", " ")
+    return f"{number:#.3g}".removesuffix(".")
+
+
 def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
     """Return ratios block by block: a slow machine during a block affects both parts of a ratio."""
     return [a / b for a, b in zip(above, below, strict=True)]

@@ -5,12 +5,12 @@ All benchmarks run with tiny sizes; the figures themselves are not tested.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
+import sys
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -369,60 +369,29 @@ def test_models_on_another_device_have_its_peers_and_memory(tmp_path: Path) -> N
 def test_without_matplotlib_the_plot_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def no_matplotlib(tables: Any) -> str:
-        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
-
-    monkeypatch.setattr(report, "svg", no_matplotlib)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = report.write(
         Result("name", "", [Table("Time", "s", {"a": {"x": [1.0]}}, "bars")]), tmp_path
     )
     assert message.startswith(
         "written: name.json, name.md; without a plot, since matplotlib is missing"
     )
+    assert message.endswith("pip install 'xgrad[benchmarks]'")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["name.json", "name.md"]
 
 
-def long_names() -> Any:
-    """Return tables with long names of columns, and few bars for each."""
-    names = [
-        f"a model of many words, {' '.join(['layers'] * 8)}, width {i}, length {i}, batch {i}"
-        for i in range(4)
-    ]
-    return [asdict(Table("Time", "s", {"a": {name: [1.0, 2.0, 300.0] for name in names}}, "bars"))]
-
-
-RESULTS = sorted(
-    path.with_suffix(".json") for path in (ROOT / "benchmarks" / "results").glob("*.svg")
-)
-
-
-@pytest.mark.parametrize(
-    "path", [None, *RESULTS], ids=lambda path: path.stem if path else "long names"
-)
-def test_labels_and_legends_of_plots_do_not_overlap(path: Path | None) -> None:
+def test_saved_results_are_redrawn_without_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("matplotlib")
-    written = json.loads(path.read_text("utf-8"))["tables"] if path else long_names()
-    tables = [Table(**table) for table in written if table["plot"]]
-    figure = report.picture(tables)
-    figure.draw_without_rendering()
-    for axes, table in zip(figure.axes, tables, strict=True):
-        area = axes.get_window_extent()
-        assert not area.overlaps(axes.get_legend().get_window_extent())
-        for axis, low, high in ((axes.xaxis, area.x0, area.x1), (axes.yaxis, area.y0, area.y1)):
-            boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
-            middles = [
-                (box.x0 + box.x1 if axis is axes.xaxis else box.y0 + box.y1) / 2 for box in boxes
-            ]
-            shown = [
-                box
-                for box, middle in zip(boxes, middles, strict=True)
-                if low - 1 <= middle <= high + 1
-            ]
-            assert len(shown) > 1 or len(table.columns()) == 1
-            assert not any(a.overlaps(b) for a, b in itertools.pairwise(shown))
-        assert (axes.get_xscale() == "log") is (
-            table.plot == "lines" or (table.plot == "bars" and bool(table.unit))
-        )
+    report.write(Result("a", "About.", [Table("Time", "s", {"b": {"x": [1.0]}}, "bars")]), tmp_path)
+    (tmp_path / "other.json").write_text("{}")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ("a.svg", "a.md"):
+        (tmp_path / name).unlink()
+    assert main(["redraw", "--output", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "written: a.json, a.md, a.svg\n"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_import_above_the_bound_fails(monkeypatch: pytest.MonkeyPatch) -> None:
