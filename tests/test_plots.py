@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import plots, report
 from benchmarks.report import Table
-from tests.legibility import flaws
+from legibility import flaws
 from xgrad.support import plotting
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'xgrad[cli]'")

@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 import xgrad.cli
+from legibility import flaws
 from xgrad.cli import report
 from xgrad.cli.report import figures
+from xgrad.support import plotting
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,22 @@ def test_page_on_two_runs_has_the_figures_of_both(run, trained, pictures):
     marked = re.findall(r'<tr class="s3"><td>([^<]*)', page)
     assert marked == ["hidden", "optimizer", "lr", "weight decay"]
     assert "4 runs" not in page and page.count("<td>train seconds") == 0
+
+
+def test_figures_are_legible(trained, monkeypatch, pictures):
+    drawn = []
+    original = plotting.svg
+    monkeypatch.setattr(plotting, "svg", lambda figure: drawn.append(figure) or original(figure))
+    names = ("narrow", "wide", "narrow", "a run with a name that is long")
+    runs = [
+        report.read(name, trained / folder, plotting.COLORS[i], None)
+        for i, (name, folder) in enumerate(zip(names, ("narrow", "wide") * 2, strict=True))
+    ]
+    for count in (1, 2, 4):
+        for draw in (figures.curves, figures.histograms, figures.throughput):
+            draw(runs[:count])
+    figures.confusion(runs[0])
+    assert len(drawn) == 10 and [flaw for figure in drawn for flaw in flaws(figure)] == []
 
 
 def test_confusion_matrix_counts_all_test_images(trained):

@@ -18,15 +18,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import xgrad
 from helpers import override
+from legibility import flaws
 from xgrad.backend import DeviceError
 from xgrad.cli import main, plots
 from xgrad.cli.models import make_model
 from xgrad.cli.training_run import PICTURES
 from xgrad.data import digits
+from xgrad.support import plotting
 from xgrad.training import Trainer, callbacks
 
 FAST = (
@@ -155,7 +158,7 @@ def test_files_of_a_run_killed_while_it_replaced_them_are_not_overwritten(run, t
 
 
 def test_curves_of_one_epoch_have_one_tick(monkeypatch, pictures):
-    monkeypatch.setattr(plots, "_png", lambda figure: figure)
+    monkeypatch.setattr(plotting, "png", lambda figure: figure)
     line = {
         "epoch": 1,
         "train_loss": 0.5,
@@ -163,9 +166,23 @@ def test_curves_of_one_epoch_have_one_tick(monkeypatch, pictures):
         "train_accuracy": 0.9,
         "test_accuracy": 0.8,
     }
-    for axes in plots.curves([line], "digits").axes:
+    figure = plots.curves([line], "digits")
+    assert flaws(figure) == []
+    for axes in figure.axes:
         low, high = axes.get_xlim()
         assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [1]
+
+
+def test_misclassified_images_and_curves_of_many_epochs_are_legible(monkeypatch, pictures):
+    monkeypatch.setattr(plotting, "png", lambda figure: figure)
+    names = [f"{part}_{what}" for part in plots.LINES for what in ("loss", "accuracy")]
+    lines = [{"epoch": i, **dict.fromkeys(names, 1 / i)} for i in range(1, 201)]
+    assert flaws(plots.curves(lines, "a network, " * 6)) == []
+    split = digits().test
+    predictions = np.eye(10, dtype=np.float32)[(split.labels + 1) % 10]
+    for count, columns in ((len(split.labels), 8), (13, 5), (1, 5)):
+        arrays = (split.images[:count], split.labels[:count], predictions[:count])
+        assert flaws(plots.mistakes(*arrays, columns=columns)) == []
 
 
 def test_equal_seeds_give_equal_files_and_no_run_is_overwritten(run, tmp_path, out):

@@ -8,11 +8,13 @@ from html.parser import HTMLParser
 import pytest
 
 import xgrad
+from legibility import flaws
 from xgrad.parity import report as module
 from xgrad.parity.cases import OP_CASES, find
 from xgrad.parity.html_report import as_html, check_installed
 from xgrad.parity.report import as_json
 from xgrad.parity.text_report import as_text, number
+from xgrad.support import plotting
 
 CPU = xgrad.Device("cpu")
 CASES = [
@@ -100,8 +102,11 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.usefixtures("_packages")
-def test_html_has_every_op_and_no_external_resources_or_scripts(report):
+def test_html_has_every_op_and_no_external_resources_or_scripts(report, monkeypatch):
+    drawn, original = [], plotting.svg
+    monkeypatch.setattr(plotting, "svg", lambda figure: drawn.append(figure) or original(figure))
     page = as_html(report)
+    assert len(drawn) == 5 and [flaw for figure in drawn for flaw in flaws(figure)] == []
     reader = Reader(page)
     ids, links = reader.values["id"], reader.values["href"]
     for op in CASES:

@@ -28,8 +28,8 @@ from xgrad.cli.training_run import METRICS, TIMING, WEIGHTS
 from xgrad.data import Split
 from xgrad.data.images import PUBLISHED
 from xgrad.parity.html_report import check_installed, render
-from xgrad.parity.html_report.plots import COLORS
 from xgrad.support import files
+from xgrad.support.plotting import COLORS
 
 MAX_LINES = 2**26  # bytes of a metrics file
 #: Entries of a configuration that are not settings of the run.

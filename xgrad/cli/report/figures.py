@@ -47,7 +47,7 @@ def curves(runs: Sequence[Any]) -> str:
                         )
             axes.set(xlabel="epoch", title=quantity)
             axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-            axes.grid(alpha=0.3)
+            axes.grid()
             if quantity == "loss" and all(y > 0 for line in axes.lines for y in line.get_ydata()):
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
@@ -87,7 +87,7 @@ def throughput(runs: Sequence[Any]) -> str:
             axes.plot(*zip(*points, strict=True), ".-", color=run.color, label=_plain(run.name))
         axes.set(xlabel="epoch", ylabel="images per second", ylim=(0, None))
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        axes.grid(alpha=0.3)
+        axes.grid()
         axes.legend()
 
     return data_uri(2.8, draw) if known else ""

@@ -1,36 +1,18 @@
-"""Plots of a report as data URIs of SVG, drawn by matplotlib.
-
-The colours are legible on light and dark pages.
-"""
+"""Plots of a report as data URIs of SVG, drawn by matplotlib."""
 
 from __future__ import annotations
 
 import base64
-import io
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple
 
 from xgrad.parity.compare import PYTORCH_LIMIT, differences_limit
 from xgrad.parity.comparison import DIFFERENCES, PYTORCH
 from xgrad.parity.report import Report
-
-COLORS = ("#3d86e0", "#d8781f", "#a06be0", "#26a195", "#d0589a")  # for devices
-# references; text and axes; errors out of tolerance
-OTHER, INK, FAILED = (
-    "#7d899b",
-    "#808a99",
-    "#e0483e",
-)
-INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-STYLE = {
-    **dict.fromkeys(INKED, INK),
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "legend.framealpha": 0,
-}
+from xgrad.support import plotting
+from xgrad.support.plotting import COLORS, FAILED, OTHER
 
 
 class Point(NamedTuple):
@@ -185,18 +167,12 @@ def _strips(strips: Sequence[Strip], label: str) -> str:
             xscale="log", xlim=(low / 1.5, high * 1.5), ylim=(len(strips) - 0.4, -0.6), xlabel=label
         )
         axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
-        axes.grid(axis="x", alpha=0.3)
+        axes.grid(axis="x")
 
     return data_uri(0.55 * len(strips) + 1, draw) if strips else ""
 
 
 def data_uri(height: float, draw: Callable[[Any], None], width: float = 9) -> str:
     """Return a figure, drawn by a function, as a data URI; width and height are in inches."""
-    file = io.BytesIO()
-    with import_module("matplotlib").rc_context(STYLE):
-        figure = import_module("matplotlib.figure").Figure(
-            figsize=(width, height), layout="constrained"
-        )
-        draw(figure)
-        figure.savefig(file, format="svg")
-    return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
+    picture = plotting.svg(plotting.figure(width, height, draw)).encode()
+    return "data:image/svg+xml;base64," + base64.b64encode(picture).decode()
