@@ -40,13 +40,46 @@ FAST = (
     ("argv", "message"),
     [
         ([], f"xgrad: expected a command ({COMMANDS}), got none: see xgrad --help"),
-        (["trian"], f"xgrad: expected a command ({COMMANDS}), got 'trian': see xgrad --help"),
+        (["x"], f"xgrad: expected a command ({COMMANDS}), got 'x': see xgrad --help"),
         (["parity", "--html=--"], "xgrad parity: --html: expected one argument"),
         (["info", "x"], "xgrad info: expected the options that xgrad info --help lists, got x"),
     ],
 )
 def test_unknown_commands_and_options_are_refused_in_one_line(run, argv, message):
     assert run(*argv) == (2, "", f"{message}\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "meant"),
+    [
+        ("trian", "train"),
+        ("Train", "train"),
+        ("train minst", "mnist"),
+        ("train MNIST", "mnist"),
+        ("train fashion", "fashion-mnist"),
+        ("train digits --optimiser adam", "--optimizer"),
+        ("train digits --epoch=3", "--epochs"),
+        ("train digits --optimizer adm", "adam"),
+        ("train digits --model le-net", "lenet"),
+        ("train digits --schedule cosin", "cosine"),
+        ("train digits --activation rleu", "relu"),
+        ("train digits --device gpu", "cuda"),
+        ("train digits --device cpuu:1", "cpu"),
+        ("summary emnist-leters", "emnist-letters"),
+        ("summary --hiden 4", "--hidden"),
+        ("predict runs --indx=3", "--index"),
+        ("report runs --output x", "--out"),
+        ("info --jsn", "--json"),
+        ("parity --devices cpu,gpu", "cuda"),
+        ("parity --ops add,mutliply", "multiply"),
+        ("parity --dtypes float3", "float32"),
+        ("parity --parts ops,sedes", "seeds"),
+    ],
+)
+def test_misspelled_name_is_refused_with_the_name_that_was_meant(run, argv, meant):
+    status, out, err = run(*argv.split())
+    assert (status, out) == (2, "") and err.count("\n") == 1
+    assert err.endswith(f": did you mean {meant}?\n")
 
 
 @pytest.mark.parametrize("command", xgrad.cli.COMMANDS)

@@ -421,7 +421,7 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
     [
         ("fashion", "dataset: expected digits, mnist, fashion-mnist, kmnist, emnist-byclass, "),
         ("digits extra", "expected the options that xgrad train --help lists, got extra"),
-        ("--epoch 3", "expected the options that xgrad train --help lists, got --epoch 3"),
+        ("--epoch 3", "expected the options that xgrad train --help lists, got --epoch: did you mean --epochs?"),
         ("--lr", "--lr: expected one argument"),
         (
             "--device gpu",

@@ -86,7 +86,8 @@ def backend_class(name: str) -> type[Backend]:
     points = entry_points()
     if name not in points:
         known = ", ".join(sorted(points)) or "none: is xgrad installed? (pip install -e .)"
-        raise DeviceError(f"unknown device {name!r}: the installed backends are {known}")
+        hint = import_module("xgrad.support.suggestions").did_you_mean(name, points)
+        raise DeviceError(f"unknown device {name!r}: the installed backends are {known}{hint}")
     with PlugInErrors(name):
         cls = points[name].load()
         if not (

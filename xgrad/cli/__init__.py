@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from xgrad import __version__
 from xgrad.cli.arguments import UsageError
 from xgrad.support.files import DISK_FULL
+from xgrad.support.suggestions import did_you_mean
 
 #: Commands; each is a module of this package with a function `run`.
 COMMANDS = {
@@ -46,9 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if name not in COMMANDS:
             got = repr(name) if name else "none"
-            raise UsageError(
-                f"expected a command ({', '.join(COMMANDS)}), got {got}: see xgrad --help"
-            )
+            hint = did_you_mean(name, COMMANDS) or ": see xgrad --help"
+            raise UsageError(f"expected a command ({', '.join(COMMANDS)}), got {got}{hint}")
         status: int = import_module(f"xgrad.cli.{name}").run(rest[:-1])
         sys.stdout.flush()
         return status

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from xgrad.support.options import repeated_option
+from xgrad.support.suggestions import did_you_mean
 
 T = TypeVar("T")
 
@@ -31,13 +32,22 @@ class Parser(argparse.ArgumentParser):
         )
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the values of options; raise UsageError for ``--option=--``, and for a repetition.
+        """Return the values of options; raise UsageError for an unknown or repeated one.
 
-        Before Python 3.13, argparse takes the former for an empty list.
+        Also for ``--option=--``, which argparse takes for an empty list before Python 3.13. Unknown
+        options are reported before their values, which may look like other arguments.
         """
         for text in args:
-            if text.startswith("--") and text.endswith("=--"):
-                self.error(f"{text[:-3]}: expected one argument")
+            if text == "--":
+                break
+            name, equals, value = text.partition("=")
+            if not text.startswith("--"):
+                continue
+            if name not in self._option_string_actions:
+                hint = did_you_mean(name, self._option_string_actions)
+                self.error(f"unrecognized arguments: {name}{hint}")
+            if equals and value == "--":
+                self.error(f"{name}: expected one argument")
         if message := repeated_option(self, args):
             self.error(message)
         return super().parse_args(args, namespace)
@@ -50,9 +60,15 @@ class Parser(argparse.ArgumentParser):
 
 
 def checked(
-    parse: Callable[[str], T], accept: Callable[[T], bool], expected: str
+    parse: Callable[[str], T],
+    accept: Callable[[T], bool],
+    expected: str,
+    hint: Callable[[str], str] = lambda text: "",
 ) -> Callable[[str], T]:
-    """Return an argument type: the value that `parse` returns, if `accept` returns True for it."""
+    """Return an argument type: the value that `parse` returns, if `accept` returns True for it.
+
+    Otherwise the error says what is `expected`, and ends with the `hint` for the text.
+    """
 
     def check(text: str) -> T:
         try:
@@ -62,16 +78,31 @@ def checked(
         else:
             if accept(value):
                 return value
-        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}{hint(text)}")
 
     return check
 
 
 def one_of(*names: str) -> Callable[[str], str]:
     """Return an argument type: one of some names."""
-    return checked(
-        str, names.__contains__, " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
-    )
+    expected = " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
+    return checked(str, names.__contains__, expected, lambda text: did_you_mean(text, names))
+
+
+def words(text: str) -> list[str]:
+    """Return the names in a list separated by commas, without repetitions."""
+    return list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+
+
+def some_of(*names: str) -> Callable[[str], list[str]]:
+    """Return an argument type: some of the names, separated by commas."""
+
+    def hint(text: str) -> str:
+        unknown = (word for word in words(text) if word not in names)
+        return did_you_mean(next(unknown, ""), names)
+
+    expected = f"some of {','.join(names)}"
+    return checked(words, lambda found: bool(found) and set(found) <= set(names), expected, hint)
 
 
 def integer(low: int, high: int = LARGEST) -> Callable[[str], int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import device_types
-from xgrad.cli.arguments import Parser, UsageError, checked, nonempty_path
+from xgrad.cli.arguments import Parser, UsageError, nonempty_path, some_of, words
 from xgrad.parity import html_report, library_table
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase
@@ -18,6 +18,7 @@ from xgrad.parity.report import DTYPES, PARTS, as_json
 from xgrad.parity.report import run as compare
 from xgrad.parity.text_report import as_text
 from xgrad.support import files
+from xgrad.support.suggestions import did_you_mean
 
 
 def run(argv: Sequence[str]) -> int:
@@ -80,14 +81,14 @@ def parser() -> Parser:
     add("--ops", type=words, metavar=names, help="e.g. add,multiply (default: the whole op table)")
     add(
         "--dtypes",
-        type=some_of(DTYPES),
+        type=some_of(*DTYPES),
         default=",".join(DTYPES),
         metavar=names,
         help="dtypes to compare in",
     )
     add(
         "--parts",
-        type=some_of(PARTS),
+        type=some_of(*PARTS),
         default=",".join(PARTS),
         metavar=names,
         help="parts to compare",
@@ -116,18 +117,6 @@ def parser() -> Parser:
     return top
 
 
-def words(text: str) -> list[str]:
-    """Return the names in a list separated by commas, without repetitions."""
-    return list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
-
-
-def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return an argument type: some of the known names, separated by commas."""
-    return checked(
-        words, lambda names: bool(names) and set(names) <= set(known), f"some of {','.join(known)}"
-    )
-
-
 def select(names: Sequence[str]) -> list[OpCase]:
     """Return the cases of some ops, given the names of ops or of cases."""
     cases = [op for op in OP_CASES if op.name in names or op.function_name in names]
@@ -135,7 +124,7 @@ def select(names: Sequence[str]) -> list[OpCase]:
     if unknown := sorted(set(names) - known):
         raise UsageError(
             f"--ops: unknown op {', '.join(unknown)}: expected names such as {OP_CASES[0]}, as in"
-            " xgrad.ops"
+            f" xgrad.ops{did_you_mean(unknown[0], known)}"
         )
     if not cases:
         raise UsageError("--ops: expected names of ops, got none")
@@ -148,8 +137,9 @@ def requested(names: Sequence[str]) -> Sequence[str]:
         raise UsageError("--devices: expected names of devices, got none")
     if unknown := [name for name in names if name.partition(":")[0] not in device_types()]:
         known = ", ".join(device_types())
+        hint = did_you_mean(unknown[0], device_types())
         raise UsageError(
-            f"--devices: unknown device {unknown[0]!r}: the installed backends are {known}"
+            f"--devices: unknown device {unknown[0]!r}: the installed backends are {known}{hint}"
         )
     return names
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,10 +80,8 @@ def load_state(
 
 
 def _nearest(name: Any, known: Mapping[str, Any]) -> str:
-    import difflib  # not at the top: only errors need it
-
-    nearest = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
-    return f", the nearest is {nearest[0]!r}" if nearest else ""
+    found = import_module("xgrad.support.suggestions").nearest(str(name), known, cutoff=0.0)
+    return f", the nearest is {found!r}" if found else ""
 
 
 def as_state(title: str, name: str, value: Any) -> Tensor:

@@ -1,17 +1,41 @@
-"""Searches for a name that a module lacks: in other modules, and by likeness.
+"""Suggestions for a name that is not known: from other modules, and by likeness.
 
 The module is loaded when an error is shown.
 """
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 
 #: Modules to search for a name that another module lacks.
 _SEARCHED = (
     "linalg nn.functional special fft random nn nn.init nn.utils nn.utils.rnn optim data testing"
 ).split()
+
+#: Names of other libraries that no likeness leads to.
+_ALIASES = {"gpu": "cuda", "cupy": "cuda", "nvidia": "cuda", "numpy": "cpu"}
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the known name that is most like another one; an empty text if none is.
+
+    The case of letters does not count. `cutoff` is the least likeness, from 0 to 1.
+    """
+    by_lower = {text.lower(): text for text in known}
+    lower = name.lower()
+    if (alias := _ALIASES.get(lower, "")) in by_lower:
+        return by_lower[alias]
+    found = difflib.get_close_matches(lower, by_lower, n=1, cutoff=cutoff)
+    return by_lower[found[0]] if found else ""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question for the end of an error message; an empty text if no name is like it."""
+    found = nearest(name, known)
+    return f": did you mean {found}?" if found else ""
 
 
 def suggestion(owner: str, name: str) -> str:
