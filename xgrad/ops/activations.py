@@ -27,7 +27,7 @@ REAL: dict[str, Any] = {"lowest": FLOATING, "highest": FLOATING}
 
 
 def relu(x: Tensor, inplace: bool = False) -> Tensor:
-    """Return positive elements unchanged and 0 for the others; the derivative at 0 is 0.
+    r"""Return positive elements unchanged and 0 for the others; the derivative at 0 is 0.
 
     Parameters
     ----------
@@ -45,6 +45,12 @@ def relu(x: Tensor, inplace: bool = False) -> Tensor:
     ------
     TypeError
         If `x` is complex.
+
+    Notes
+    -----
+    .. math:: y = \max(x, 0)
+
+    - Gradient for `x`: :math:`\bar y\, [x > 0]`
 
     Examples
     --------
@@ -76,7 +82,7 @@ def _silu(xp: Any, x: Any, /) -> Any:
 
 
 def silu(x: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``x * sigmoid(x)``, also known as swish.
+    r"""Return ``x * sigmoid(x)``, also known as swish.
 
     S. Elfwing, E. Uchibe, K. Doya, "Sigmoid-weighted linear units for neural network function
     approximation in reinforcement learning", Neural Networks 107, 2018.
@@ -92,6 +98,12 @@ def silu(x: Tensor, inplace: bool = False) -> Tensor:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = x\, \sigma(x)
+
+    - Gradient for `x`: :math:`\bar y\, \sigma(x) \left(1 + x\, (1 - \sigma(x))\right)`
 
     Examples
     --------
@@ -118,7 +130,7 @@ def _mish(xp: Any, x: Any, /) -> Any:
 
 
 def mish(x: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``x * tanh(softplus(x))``.
+    r"""Return ``x * tanh(softplus(x))``.
 
     D. Misra, "Mish: a self regularized non-monotonic activation function", BMVC, 2020.
 
@@ -133,6 +145,13 @@ def mish(x: Tensor, inplace: bool = False) -> Tensor:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = x \tanh(s(x)), \quad s(x) = \ln(1 + e^x)
+
+    - Gradient for `x`:
+      :math:`\bar y \left(\tanh(s(x)) + x\, \sigma(x)\, (1 - \tanh^2(s(x)))\right)`
 
     Examples
     --------
@@ -154,7 +173,7 @@ def _elu(xp: Any, x: Any, /, alpha: float, scale: float, slope: float) -> Any:
 
 
 def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return `x` where it is positive, else ``alpha * (exp(x) - 1)``.
+    r"""Return `x` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     D.-A. Clevert, T. Unterthiner, S. Hochreiter, "Fast and accurate deep network learning by
     exponential linear units", ICLR, 2016.
@@ -173,6 +192,17 @@ def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     Tensor
         Of the same shape.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            x & \text{if } x > 0 \\
+            \alpha\, (e^x - 1) & \text{otherwise}
+        \end{cases}
+
+    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, \alpha\, e^x`
+
     Examples
     --------
     >>> import xgrad
@@ -188,7 +218,7 @@ _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1
 
 
 def selu(x: Tensor, inplace: bool = False) -> Tensor:
-    """Return `elu` with an alpha of 1.6733, scaled by 1.0507.
+    r"""Return `elu` with an alpha of 1.6733, scaled by 1.0507.
 
     Mean 0 and variance 1 are a fixed point of layers with this activation.
 
@@ -207,6 +237,19 @@ def selu(x: Tensor, inplace: bool = False) -> Tensor:
     Tensor
         Of the same shape.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            \lambda\, x & \text{if } x > 0 \\
+            \lambda\, \alpha\, (e^x - 1) & \text{otherwise}
+        \end{cases}
+        \qquad \alpha \approx 1.6733, \quad \lambda \approx 1.0507
+
+    - Gradient for `x`: :math:`\bar y\, \lambda` if :math:`x > 0`, else
+      :math:`\bar y\, \lambda\, \alpha\, e^x`
+
     Examples
     --------
     >>> import xgrad
@@ -217,7 +260,7 @@ def selu(x: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return `x` where it is positive, else ``alpha * (exp(x / alpha) - 1)``.
+    r"""Return `x` where it is positive, else ``alpha * (exp(x / alpha) - 1)``.
 
     J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483, 2017.
 
@@ -240,6 +283,17 @@ def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     ValueError
         If `alpha` is 0.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            x & \text{if } x > 0 \\
+            \alpha\, (e^{x / \alpha} - 1) & \text{otherwise}
+        \end{cases}
+
+    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, e^{x / \alpha}`
+
     Examples
     --------
     >>> import xgrad
@@ -260,7 +314,7 @@ def _leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """Return `x` where it is positive, else ``negative_slope * x``.
+    r"""Return `x` where it is positive, else ``negative_slope * x``.
 
     A. L. Maas, A. Y. Hannun, A. Y. Ng, "Rectifier nonlinearities improve neural network acoustic
     models", ICML, 2013.
@@ -279,6 +333,13 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -
     Tensor
         Of the same shape.
 
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > 0 \\ s\, x & \text{otherwise} \end{cases}
+
+    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, s`, where :math:`s` is
+      `negative_slope`
+
     Examples
     --------
     >>> import xgrad
@@ -296,12 +357,20 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -
     autocast="narrow",
 )
 def sloped_relu(xp: Any, x: Any, weight: Any, /) -> Any:
-    """Return positive elements, and the others times weights that broadcast."""
+    r"""Return positive elements, and the others times weights that broadcast.
+
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > 0 \\ w\, x & \text{otherwise} \end{cases}
+
+    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, w`
+    - Gradient for `weight`: :math:`\bar y\, \min(x, 0)`
+    """
     return xp.where(x > 0, x, x * weight)
 
 
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
-    """Return `x` where it is positive, else ``weight * x``, with one weight or one per channel.
+    r"""Return `x` where it is positive, else ``weight * x``, with one weight or one per channel.
 
     K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level
     performance on ImageNet classification", ICCV, 2015.
@@ -323,6 +392,13 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     ValueError
         If there are several weights, but not one for each channel.
 
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > 0 \\ w\, x & \text{otherwise} \end{cases}
+
+    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, w`
+    - Gradient for `weight`: :math:`\bar y\, \min(x, 0)`, summed over the elements with one weight
+
     Examples
     --------
     >>> import xgrad
@@ -343,7 +419,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Return ``log(1 + exp(beta * x)) / beta``, without overflow.
+    r"""Return ``log(1 + exp(beta * x)) / beta``, without overflow.
 
     Parameters
     ----------
@@ -364,6 +440,12 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     ValueError
         If `beta` is 0.
 
+    Notes
+    -----
+    .. math:: y = \frac{1}{\beta} \ln(1 + e^{\beta x})
+
+    - Gradient for `x`: :math:`\bar y\, \sigma(\beta x)`, above the threshold :math:`\bar y`
+
     Examples
     --------
     >>> import xgrad
@@ -381,7 +463,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
 @derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL, upcast=True)
 def softsign(xp: Any, x: Any, /) -> Any:
-    """Return ``x / (1 + abs(x))``.
+    r"""Return ``x / (1 + abs(x))``.
 
     Parameters
     ----------
@@ -392,6 +474,12 @@ def softsign(xp: Any, x: Any, /) -> Any:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = \frac{x}{1 + |x|}
+
+    - Gradient for `x`: :math:`\frac{\bar y}{(1 + |x|)^2}`
 
     Examples
     --------
@@ -403,7 +491,7 @@ def softsign(xp: Any, x: Any, /) -> Any:
 
 
 def logsigmoid(x: Tensor) -> Tensor:
-    """Return the logarithm of `sigmoid`, without overflow or loss of small probabilities.
+    r"""Return the logarithm of `sigmoid`, without overflow or loss of small probabilities.
 
     Parameters
     ----------
@@ -414,6 +502,12 @@ def logsigmoid(x: Tensor) -> Tensor:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = \ln(\sigma(x)) = -\ln(1 + e^{-x})
+
+    - Gradient for `x`: :math:`\bar y\, (1 - \sigma(x))`
 
     Examples
     --------
@@ -426,7 +520,7 @@ def logsigmoid(x: Tensor) -> Tensor:
 
 @derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), **REAL)
 def tanhshrink(xp: Any, x: Any, /) -> Any:
-    """Return ``x - tanh(x)``.
+    r"""Return ``x - tanh(x)``.
 
     Parameters
     ----------
@@ -437,6 +531,12 @@ def tanhshrink(xp: Any, x: Any, /) -> Any:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = x - \tanh(x)
+
+    - Gradient for `x`: :math:`\bar y \tanh^2(x)`
 
     Examples
     --------
@@ -449,7 +549,7 @@ def tanhshrink(xp: Any, x: Any, /) -> Any:
 
 @explained
 def glu(x: Tensor, axis: int = -1) -> Tensor:
-    """Return ``a * sigmoid(b)``, where ``a`` and ``b`` are the two halves along an axis.
+    r"""Return ``a * sigmoid(b)``, where ``a`` and ``b`` are the two halves along an axis.
 
     Y. N. Dauphin, A. Fan, M. Auli, D. Grangier, "Language modeling with gated convolutional
     networks", ICML, 2017.
@@ -472,6 +572,13 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
         If the length of the axis is odd, or `x` has no axes.
     IndexError
         If there is no such axis.
+
+    Notes
+    -----
+    .. math:: y = a\, \sigma(b), \quad x = (a, b)
+
+    - Gradient for `x`: :math:`\left(\bar y\, \sigma(b),\; \bar y\, a\, \sigma(b)\, (1 -
+      \sigma(b))\right)`
 
     Examples
     --------

@@ -99,9 +99,15 @@ def _probability(xp: Any, x: Any, relative: Any) -> Any:
     highest=FLOATING,
 )
 def _normal_probability(xp: Any, x: Any, /) -> Any:
-    """Return the probability that a standard normal number is below each element.
+    r"""Return the probability that a standard normal number is below each element.
 
     Small probabilities are exact. `special.ndtr` is a kernel of SciPy, which is optional.
+
+    Notes
+    -----
+    .. math:: y = \Phi(x) = \frac{1}{\sqrt{2 \pi}} \int_{-\infty}^x e^{-t^2 / 2}\, dt
+
+    - Gradient for `x`: :math:`\bar y\, \frac{1}{\sqrt{2 \pi}}\, e^{-x^2 / 2}`
     """
     return _probability_below(xp, x)
 
@@ -163,7 +169,7 @@ def _gelu_tanh(xp: Any, x: Any, /) -> Any:
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """Return ``x * P(X <= x)`` for a standard normal X, the Gaussian error linear unit.
+    r"""Return ``x * P(X <= x)`` for a standard normal X, the Gaussian error linear unit.
 
     D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv:1606.08415, 2016.
 
@@ -184,6 +190,15 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     ------
     ValueError
         If `approximate` is none of these.
+
+    Notes
+    -----
+    .. math:: y = x\, \Phi(x), \quad \Phi(x) \approx \frac{1 + \tanh(u)}{2}, \quad
+        u = \sqrt{\frac{2}{\pi}} \left(x + 0.044715\, x^3\right)
+
+    - Gradient for `x`: :math:`\bar y \left(\Phi(x) + x\, \frac{1}{\sqrt{2 \pi}}\, e^{-x^2 /
+      2}\right)`; of the approximation, :math:`\frac{\bar y}{2} \left(1 + \tanh(u) + x\, (1 -
+      \tanh^2(u))\, u'\right)`
 
     Examples
     --------

@@ -41,7 +41,7 @@ def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
 
 
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return the squared error.
+    r"""Return the squared error.
 
     Parameters
     ----------
@@ -59,6 +59,16 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     ------
     ValueError
         If the shapes differ, or `reduction` is invalid.
+
+    Notes
+    -----
+    .. math:: y = (x - t)^2
+
+    - Gradient for `input`: :math:`2\, \bar y\, (x - t)`
+    - Gradient for `target`: :math:`2\, \bar y\, (t - x)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
 
     Examples
     --------
@@ -78,7 +88,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 @upcast
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return the absolute error.
+    r"""Return the absolute error.
 
     Parameters
     ----------
@@ -96,6 +106,16 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     ------
     ValueError
         If the shapes differ, or `reduction` is invalid.
+
+    Notes
+    -----
+    .. math:: y = |x - t|
+
+    - Gradient for `input`: :math:`\bar y\, \operatorname{sign}(x - t)`
+    - Gradient for `target`: :math:`-\bar y\, \operatorname{sign}(x - t)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
 
     Examples
     --------
@@ -123,7 +143,7 @@ def _huber(xp: Any, x: Any, /, delta: float, scale: float) -> Any:
 def huber_loss(
     input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Return half the squared error up to `delta`, and ``delta * (error - delta / 2)`` beyond.
+    r"""Return half the squared error up to `delta`, and ``delta * (error - delta / 2)`` beyond.
 
     Parameters
     ----------
@@ -144,6 +164,22 @@ def huber_loss(
     ValueError
         If the shapes differ, `delta` is not above 0, or `reduction` is invalid.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            r^2 / 2 & \text{if } |r| \le \delta \\
+            \delta\, (|r| - \delta / 2) & \text{otherwise}
+        \end{cases}
+        \qquad r = x - t
+
+    - Gradient for `input`: :math:`\bar y\, \max(\min(r, \delta), -\delta)`
+    - Gradient for `target`: :math:`-\bar y\, \max(\min(r, \delta), -\delta)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
     Examples
     --------
     >>> import xgrad
@@ -159,7 +195,7 @@ def huber_loss(
 def smooth_l1_loss(
     input: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Return `huber_loss` divided by `beta`: the absolute error, smoothed near 0.
+    r"""Return `huber_loss` divided by `beta`: the absolute error, smoothed near 0.
 
     Parameters
     ----------
@@ -179,6 +215,22 @@ def smooth_l1_loss(
     ------
     ValueError
         If the shapes differ, `beta` is negative, or `reduction` is invalid.
+
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            r^2 / (2 \beta) & \text{if } |r| \le \beta \\
+            |r| - \beta / 2 & \text{otherwise}
+        \end{cases}
+        \qquad r = x - t
+
+    - Gradient for `input`: :math:`\bar y\, \max(\min(r / \beta, 1), -1)`
+    - Gradient for `target`: :math:`-\bar y\, \max(\min(r / \beta, 1), -1)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
 
     Examples
     --------
@@ -223,7 +275,7 @@ def _bce(xp: Any, input: Any, target: Any, /) -> Any:
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return the binary cross-entropy between probabilities and a target, in nats.
+    r"""Return the binary cross-entropy between probabilities and a target, in nats.
 
     Both are probabilities of one of two classes. Logarithms are limited to at least -100, and the
     derivative is finite, as in PyTorch. `binary_cross_entropy_with_logits` is more accurate.
@@ -249,6 +301,16 @@ def binary_cross_entropy(
     ValueError
         If the shapes differ, `reduction` is invalid, or `input` is not from 0 to 1. The range is
         not checked on ``cuda``, where the check would have to synchronize.
+
+    Notes
+    -----
+    .. math:: y = -t \ln(x) - (1 - t) \ln(1 - x)
+
+    - Gradient for `input`: :math:`\bar y\, \frac{x - t}{x (1 - x)}`
+    - Gradient for `target`: :math:`\bar y\, (\ln(1 - x) - \ln(x))`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
 
     Examples
     --------
@@ -276,7 +338,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the binary cross-entropy between ``sigmoid(input)`` and a target, in nats.
+    r"""Return the binary cross-entropy between ``sigmoid(input)`` and a target, in nats.
 
     Both are probabilities of one of two classes.
 
@@ -303,6 +365,17 @@ def binary_cross_entropy_with_logits(
     ValueError
         If the shapes differ, or `reduction` is invalid.
 
+    Notes
+    -----
+    .. math:: y = -p\, t \ln(\sigma(x)) - (1 - t) \ln(1 - \sigma(x))
+
+    - Gradient for `input`: :math:`\bar y \left((1 - t)\, \sigma(x) - p\, t\, (1 -
+      \sigma(x))\right)`
+    - Gradient for `target`: :math:`\bar y \left(\ln(1 - \sigma(x)) - p \ln(\sigma(x))\right)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction; :math:`p` is `pos_weight`, or 1.
+
     Examples
     --------
     >>> import xgrad
@@ -322,7 +395,7 @@ def binary_cross_entropy_with_logits(
 def kl_div(
     input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    """Return the Kullback-Leibler divergence: terms ``target * (log(target) - input)``.
+    r"""Return the Kullback-Leibler divergence: terms ``target * (log(target) - input)``.
 
     The terms are returned as they are, or as their mean or sum.
 
@@ -348,6 +421,17 @@ def kl_div(
     ------
     ValueError
         If the shapes differ, or `reduction` is invalid.
+
+    Notes
+    -----
+    .. math:: y = t\, (\ln(t) - x)
+
+    - Gradient for `input`: :math:`-\bar y\, t`
+    - Gradient for `target`: :math:`\bar y\, (\ln(t) + 1 - x)`; with `log_target`, where
+      :math:`y = e^t (t - x)`, :math:`\bar y\, e^t (t - x + 1)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
 
     Examples
     --------

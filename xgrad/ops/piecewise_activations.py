@@ -27,7 +27,7 @@ def _hardtanh(xp: Any, x: Any, /, min_val: float, max_val: float) -> Any:
 def hardtanh(
     x: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """Limit numbers to an interval.
+    r"""Limit numbers to an interval.
 
     At the ends of the interval, the derivative is 0, unlike in `xgrad.clip`.
 
@@ -50,6 +50,13 @@ def hardtanh(
     ValueError
         If `min_val` is not below `max_val`.
 
+    Notes
+    -----
+    .. math:: y = \min(\max(x, a), b)
+
+    - Gradient for `x`: :math:`\bar y\, [a < x < b]`, where :math:`a` is `min_val`,
+      and :math:`b` `max_val`
+
     Examples
     --------
     >>> import xgrad
@@ -65,7 +72,7 @@ def hardtanh(
 
 
 def relu6(x: Tensor, inplace: bool = False) -> Tensor:
-    """Limit numbers to the range from 0 to 6.
+    r"""Limit numbers to the range from 0 to 6.
 
     Parameters
     ----------
@@ -78,6 +85,12 @@ def relu6(x: Tensor, inplace: bool = False) -> Tensor:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = \min(\max(x, 0), 6)
+
+    - Gradient for `x`: :math:`\bar y\, [0 < x < 6]`
 
     Examples
     --------
@@ -89,7 +102,7 @@ def relu6(x: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardsigmoid(x: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``x / 6 + 1 / 2``, limited to the range from 0 to 1.
+    r"""Return ``x / 6 + 1 / 2``, limited to the range from 0 to 1.
 
     Parameters
     ----------
@@ -102,6 +115,12 @@ def hardsigmoid(x: Tensor, inplace: bool = False) -> Tensor:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = \frac{\min(\max(x + 3, 0), 6)}{6}
+
+    - Gradient for `x`: :math:`\frac{\bar y}{6}\, [-3 < x < 3]`
 
     Examples
     --------
@@ -120,7 +139,7 @@ def _hardswish(xp: Any, x: Any, /) -> Any:
 
 
 def hardswish(x: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``x * hardsigmoid(x)``.
+    r"""Return ``x * hardsigmoid(x)``.
 
     A. Howard et al., "Searching for MobileNetV3", ICCV, 2019.
 
@@ -135,6 +154,13 @@ def hardswish(x: Tensor, inplace: bool = False) -> Tensor:
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = x\, \frac{\min(\max(x + 3, 0), 6)}{6}
+
+    - Gradient for `x`: :math:`\bar y \left(\frac{x}{3} + \frac{1}{2}\right)` if :math:`-3 < x < 3`,
+      else :math:`\bar y\, [x \ge 3]`
 
     Examples
     --------
@@ -152,7 +178,7 @@ def _checked_lambda(op: str, lambd: float) -> float:
 
 
 def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
-    """Move numbers towards 0 by `lambd`; numbers closer to 0 become 0.
+    r"""Move numbers towards 0 by `lambd`; numbers closer to 0 become 0.
 
     Parameters
     ----------
@@ -171,6 +197,12 @@ def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     ValueError
         If `lambd` is negative.
 
+    Notes
+    -----
+    .. math:: y = \operatorname{sign}(x) \max(|x| - \lambda, 0)
+
+    - Gradient for `x`: :math:`\bar y\, [|x| > \lambda]`
+
     Examples
     --------
     >>> import xgrad
@@ -182,7 +214,7 @@ def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
-    """Replace numbers from ``-lambd`` to ``lambd`` by 0.
+    r"""Replace numbers from ``-lambd`` to ``lambd`` by 0.
 
     Parameters
     ----------
@@ -201,6 +233,12 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     ValueError
         If `lambd` is negative.
 
+    Notes
+    -----
+    .. math:: y = x\, [|x| > \lambda]
+
+    - Gradient for `x`: :math:`\bar y\, [|x| > \lambda]`
+
     Examples
     --------
     >>> import xgrad
@@ -212,7 +250,7 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def threshold(x: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """Replace numbers that are not above a threshold by a value.
+    r"""Replace numbers that are not above a threshold by a value.
 
     Parameters
     ----------
@@ -227,6 +265,13 @@ def threshold(x: Tensor, threshold: float, value: float, inplace: bool = False) 
     -------
     Tensor
         Of the same shape.
+
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > t \\ v & \text{otherwise} \end{cases}
+
+    - Gradient for `x`: :math:`\bar y\, [x > t]`, where :math:`t` is `threshold`, and
+      :math:`v` `value`
 
     Examples
     --------

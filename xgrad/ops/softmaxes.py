@@ -40,7 +40,7 @@ def _softmax(xp: Any, x: Any, /, *, axis: Axis) -> Any:
 
 @explained
 def softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
-    """Return exponentials, scaled to a sum of 1 along axes, without overflow.
+    r"""Return exponentials, scaled to a sum of 1 along axes, without overflow.
 
     Parameters
     ----------
@@ -55,6 +55,12 @@ def softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
     -------
     Tensor
         Same shape as `x`.
+
+    Notes
+    -----
+    .. math:: y_i = \frac{e^{x_i}}{\sum_j e^{x_j}}
+
+    - Gradient for `x`: :math:`y_i \left(\bar y_i - \sum_j \bar y_j\, y_j\right)`
 
     Examples
     --------
@@ -81,7 +87,7 @@ def _log_softmax(xp: Any, x: Any, /, *, axis: Axis) -> Any:
 
 @explained
 def log_softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
-    """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
+    r"""Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
     Parameters
     ----------
@@ -98,6 +104,12 @@ def log_softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
         Same shape as `x`. Infinity gives NaN, and finite elements beside it give minus infinity, as
         in SciPy.
 
+    Notes
+    -----
+    .. math:: y_i = x_i - \ln\left(\sum_j e^{x_j}\right)
+
+    - Gradient for `x`: :math:`\bar y_i - e^{y_i} \sum_j \bar y_j`
+
     Examples
     --------
     >>> import xgrad
@@ -109,7 +121,7 @@ def log_softmax(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
 
 @explained
 def softmin(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
-    """Return the `softmax` of ``-x``: the smallest element has the largest share.
+    r"""Return the `softmax` of ``-x``: the smallest element has the largest share.
 
     Parameters
     ----------
@@ -124,6 +136,12 @@ def softmin(x: Tensor, /, *, axis: Axis = -1, dtype: Any = None) -> Tensor:
     -------
     Tensor
         Same shape as `x`.
+
+    Notes
+    -----
+    .. math:: y_i = \frac{e^{-x_i}}{\sum_j e^{-x_j}}
+
+    - Gradient for `x`: :math:`y_i \left(\sum_j \bar y_j\, y_j - \bar y_i\right)`
 
     Examples
     --------
