@@ -174,7 +174,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return a weighted mean of the values for each query.
+    r"""Return a weighted mean of the values for each query.
 
     The weights are the softmax of the query's products with the keys:
     ``softmax(scale * query @ key.mT + attn_mask) @ value``. If all keys of a query are masked, its
@@ -215,6 +215,16 @@ def scaled_dot_product_attention(
         If the shapes do not fit, or `dropout_p` is not from 0 to 1.
     TypeError
         If the inputs are not floating, or the mask holds integers.
+
+    Notes
+    -----
+    .. math:: Y = P V, \quad P = \operatorname{softmax}(s\, Q K^\top + M)
+
+    - Gradient for `query`: :math:`s\, \bar S K`
+    - Gradient for `key`: :math:`s\, \bar S^\top Q`
+    - Gradient for `value`: :math:`P^\top \bar Y`
+    - Gradient for `attn_mask`: :math:`\bar S`, the gradient for the argument of the softmax:
+      :math:`\bar S_{ij} = P_{ij} \left((\bar Y V^\top)_{ij} - \sum_k \bar Y_{ik} Y_{ik}\right)`
 
     Examples
     --------

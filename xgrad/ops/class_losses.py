@@ -137,7 +137,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the cross-entropy between softmax probabilities and targets, in nats.
+    r"""Return the cross-entropy between softmax probabilities and targets, in nats.
 
     The targets are classes or probabilities.
 
@@ -173,6 +173,17 @@ def cross_entropy(
         If `target` holds neither integers nor floats.
     IndexError
         If a class does not exist; not checked on ``cuda``, where the check would synchronize.
+
+    Notes
+    -----
+    .. math:: y = -\sum_c t_c \ln(p_c), \quad p_c = \frac{e^{x_c}}{\sum_k e^{x_k}}
+
+    - Gradient for `input`: :math:`\bar y\, (p_c - t_c)`
+    - Gradient for `target`: :math:`-\bar y \ln(p_c)`, if it has probabilities
+
+    The formulas are for a row :math:`x` of `input`, before the reduction; :math:`t` are the target
+    probabilities, for a class 1 at it and else 0. A weight :math:`w_c` multiplies :math:`t_c`, and
+    smoothing replaces :math:`t_c` by :math:`(1 - \varepsilon)\, t_c + \varepsilon / C`.
 
     Examples
     --------
@@ -280,7 +291,7 @@ def nll_loss(
     ignore_index: int | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative log-probability of the right classes.
+    r"""Return the negative log-probability of the right classes.
 
     Parameters
     ----------
@@ -310,6 +321,16 @@ def nll_loss(
         If `target` does not hold integers.
     IndexError
         If a class does not exist; not checked on ``cuda``, where the check would synchronize.
+
+    Notes
+    -----
+    .. math:: y = -w_t\, x_t
+
+    - Gradient for `input`: :math:`-\bar y\, w_t\, [c = t]`
+    - Gradient for `weight`: :math:`-\bar y\, x_t\, [c = t]`; with the mean, less the share of its
+      denominator :math:`\sum w_t`
+
+    The formulas are for a row :math:`x` of `input` and its class :math:`t`, before the reduction.
 
     Examples
     --------
@@ -382,7 +403,7 @@ def multi_margin_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the hinge loss of classes: the mean of ``max(0, margin - right + other)**p``.
+    r"""Return the hinge loss of classes: the mean of ``max(0, margin - right + other)**p``.
 
     `right` is the score of the right class, `other` is another score. The right class adds 0.
 
@@ -414,6 +435,15 @@ def multi_margin_loss(
         If `target` does not hold integers.
     IndexError
         If a class does not exist; not checked on ``cuda``, where the check would synchronize.
+
+    Notes
+    -----
+    .. math:: y = \frac{w_t}{C} \sum_{c \ne t} \max(0, m - x_t + x_c)^p
+
+    - Gradient for `input`: :math:`\bar x_c = \bar y\, \frac{p\, w_t}{C} \max(0, m - x_t + x_c)^{p -
+      1}` for :math:`c \ne t`, and :math:`\bar x_t = -\sum_{c \ne t} \bar x_c`
+
+    The formulas are for a row :math:`x` of `input` and its class :math:`t`, before the reduction.
 
     Examples
     --------

@@ -66,9 +66,20 @@ def _bias_rule(g: Any, xp: Any) -> Any:
 def convolution(
     xp: Any, input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int
 ) -> Any:
-    """Return the cross-correlation of an input and a weight.
+    r"""Return the cross-correlation of an input and a weight.
 
     Their shapes are (N, C, ...) and (O, C / groups, ...).
+
+    Notes
+    -----
+    .. math:: y_{n, o, p} = b_o + \sum_{c, k} w_{o, c, k}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    - Gradient for `input`:
+      :math:`\sum_{o, p, k:\, s p + d k - a = q} w_{o, c, k}\, \bar y_{n, o, p}`
+    - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
+    - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
+
+    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
     """
     out = xp.matmul(_matrix(xp, weight, groups), _columns(xp, input, window, groups))
     out = xp.reshape(out, (weight.shape[0], input.shape[0], *window.out))
@@ -90,7 +101,15 @@ def _weight_rule_of_input(g: Any, xp: Any, grad: Any, window: Window, groups: in
     autocast="narrow",
 )
 def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
-    """Return the gradient of a convolution for its input: the transposed convolution of `grad`."""
+    r"""Return the gradient of a convolution for its input: the transposed convolution of `grad`.
+
+    Notes
+    -----
+    .. math:: y_{n, c, q} = \sum_{o, p, k:\, s p + d k - a = q} w_{o, c, k}\, g_{n, o, p}
+
+    - Gradient for `grad`: :math:`\sum_{c, k} w_{o, c, k}\, \bar y_{n, c, s p + d k - a}`
+    - Gradient for `weight`: :math:`\sum_{n, p} g_{n, o, p}\, \bar y_{n, c, s p + d k - a}`
+    """
     columns = xp.matmul(
         xp.matrix_transpose(_matrix(xp, weight, groups)), _matrix(xp, _swapped(xp, grad), groups)
     )
@@ -112,7 +131,16 @@ def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups
     lowest=FLOATING,
 )
 def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups: int) -> Any:
-    """Return the gradient of a convolution for its weight."""
+    r"""Return the gradient of a convolution for its weight.
+
+    Notes
+    -----
+    .. math:: y_{o, c, k} = \sum_{n, p} g_{n, o, p}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    - Gradient for `input`:
+      :math:`\sum_{o, p, k:\, s p + d k - a = q} \bar y_{o, c, k}\, g_{n, o, p}`
+    - Gradient for `grad`: :math:`\sum_{c, k} \bar y_{o, c, k}\, x_{n, c, q}`
+    """
     columns = _columns(xp, input, window, groups)
     out = xp.matmul(_matrix(xp, _swapped(xp, grad), groups), xp.matrix_transpose(columns))
     return xp.reshape(out, (grad.shape[1], input.shape[1] // groups, *window.kernel))
@@ -265,7 +293,7 @@ def conv1d(
     dilation: Lengths = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Return the cross-correlation of sequences and kernels, summed over channels, plus a bias.
+    r"""Return the cross-correlation of sequences and kernels, summed over channels, plus a bias.
 
     Parameters
     ----------
@@ -295,6 +323,17 @@ def conv1d(
     ValueError
         If an argument is none of the above, or the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y_{n, o, p} = b_o + \sum_{c, k} w_{o, c, k}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    - Gradient for `input`:
+      :math:`\sum_{o, p, k:\, s p + d k - a = q} w_{o, c, k}\, \bar y_{n, o, p}`
+    - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
+    - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
+
+    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+
     Examples
     --------
     >>> import xgrad
@@ -314,7 +353,7 @@ def conv2d(
     dilation: Lengths = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Return the cross-correlation of images and kernels, summed over channels, plus a bias.
+    r"""Return the cross-correlation of images and kernels, summed over channels, plus a bias.
 
     Parameters
     ----------
@@ -344,6 +383,18 @@ def conv2d(
     ValueError
         If an argument is none of the above, or the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y_{n, o, p} = b_o + \sum_{c, k} w_{o, c, k}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    - Gradient for `input`:
+      :math:`\sum_{o, p, k:\, s p + d k - a = q} w_{o, c, k}\, \bar y_{n, o, p}`
+    - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
+    - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
+
+    There, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
+
     Examples
     --------
     >>> import xgrad
@@ -364,7 +415,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Lengths = 1,
 ) -> Tensor:
-    """Return the transpose of `conv1d`: its gradient for the input.
+    r"""Return the transpose of `conv1d`: its gradient for the input.
 
     Parameters
     ----------
@@ -397,6 +448,16 @@ def conv_transpose1d(
     ValueError
         If an argument is none of the above, or the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y_{n, o, q} = b_o + \sum_{c, p, k:\, s p + d k - a = q} w_{c, o, k}\, x_{n, c, p}
+
+    - Gradient for `input`: :math:`\sum_{o, k} w_{c, o, k}\, \bar y_{n, o, s p + d k - a}`
+    - Gradient for `weight`: :math:`\sum_{n, p} x_{n, c, p}\, \bar y_{n, o, s p + d k - a}`
+    - Gradient for `bias`: :math:`\sum_{n, q} \bar y_{n, o, q}`
+
+    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+
     Examples
     --------
     >>> import xgrad
@@ -428,7 +489,7 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Lengths = 1,
 ) -> Tensor:
-    """Return the transpose of `conv2d`: its gradient for the input.
+    r"""Return the transpose of `conv2d`: its gradient for the input.
 
     Parameters
     ----------
@@ -460,6 +521,17 @@ def conv_transpose2d(
     ------
     ValueError
         If an argument is none of the above, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_{n, o, q} = b_o + \sum_{c, p, k:\, s p + d k - a = q} w_{c, o, k}\, x_{n, c, p}
+
+    - Gradient for `input`: :math:`\sum_{o, k} w_{c, o, k}\, \bar y_{n, o, s p + d k - a}`
+    - Gradient for `weight`: :math:`\sum_{n, p} x_{n, c, p}\, \bar y_{n, o, s p + d k - a}`
+    - Gradient for `bias`: :math:`\sum_{n, q} \bar y_{n, o, q}`
+
+    There, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
 
     Examples
     --------

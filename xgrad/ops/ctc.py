@@ -95,11 +95,18 @@ def _alignment_rule(
     upcast=True,
 )
 def alignment_likelihood(xp: Any, scores: Any, skips: Any, lengths: Any, finals: Any, /) -> Any:
-    """Return the log-likelihood of all alignments of each sequence, about -1e30 if there are none.
+    r"""Return the log-likelihood of all alignments of each sequence, about -1e30 if there are none.
 
     `scores` are the log-probabilities of the states, of shape (time, batch, states); `lengths` has
     shape (batch,). `skips` tells which states may follow the state two before them, and `finals`
     in which states an alignment may end, both of shape (batch, states).
+
+    Notes
+    -----
+    .. math:: y = \ln\left(\sum_\pi e^{\sum_t x_{t, \pi_t}}\right)
+
+    - Gradient for `scores`: :math:`\bar y\, \gamma_{t, s}`, the probability that an alignment
+      :math:`\pi` is in state :math:`s` at time :math:`t`
     """
     steps = _prefixes(xp, scores, skips, lengths)
     ends = xp.where(finals, steps[-1], xp.full_like(steps[-1], _NEVER))
@@ -118,7 +125,7 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Return the negative log-likelihood of labels whose places in an input are unknown.
+    r"""Return the negative log-likelihood of labels whose places in an input are unknown.
 
     An alignment gives each time a label or the blank. It belongs to the labels that remain if
     repeated ones are merged, and then blanks removed; the likelihood is the sum over all alignments
@@ -164,6 +171,11 @@ def ctc_loss(
 
     Notes
     -----
+    .. math:: y = -\ln\left(\sum_\pi \prod_t p_{t, \pi_t}\right)
+
+    - Gradient for `log_probs`: :math:`-\bar y\, \gamma_{t, c}`, the probability that an alignment
+      :math:`\pi` with the labels has class :math:`c` at time :math:`t`
+
     The gradient is the derivative with respect to `log_probs`. PyTorch returns the derivative with
     respect to the input of `log_softmax`; after the backward pass through `log_softmax`, both are
     the same.

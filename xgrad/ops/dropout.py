@@ -64,7 +64,7 @@ def dropout(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
+    r"""Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
 
     The mean is preserved, so that evaluation needs no scaling. Equal seeds drop the same elements
     on every device, in float32 and in float64.
@@ -96,6 +96,12 @@ def dropout(
         If `p` is below 0 or above 1.
     TypeError
         If `x` is not floating, or `p` is not a number.
+
+    Notes
+    -----
+    .. math:: y = \frac{m\, x}{1 - p}, \quad m \in \{0, 1\}, \quad P(m = 0) = p
+
+    - Gradient for `x`: :math:`\frac{m\, \bar y}{1 - p}`
 
     Examples
     --------

@@ -58,7 +58,14 @@ def check_not_sparse(op: str, sparse: bool) -> None:
 
 @derivative(lambda g, share: g * share, None)
 def with_gradient_share(xp: Any, x: Any, share: Any, /) -> Any:
-    """Return a copy of `x` whose gradient is multiplied by a share."""
+    r"""Return a copy of `x` whose gradient is multiplied by a share.
+
+    Notes
+    -----
+    .. math:: y = x
+
+    - Gradient for `x`: :math:`\bar y\, s`, by the share :math:`s`
+    """
     return +x
 
 
@@ -120,7 +127,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Return the rows of a matrix at given indices.
+    r"""Return the rows of a matrix at given indices.
 
     Parameters
     ----------
@@ -154,6 +161,13 @@ def embedding(
     ValueError
         If `weight` is not a matrix, or `padding_idx` is not the index of a row, or another option
         is out of range.
+
+    Notes
+    -----
+    .. math:: y_{i, j} = w_{x_i, j}
+
+    - Gradient for `weight`: :math:`\bar w_{r, j} = \sum_{i:\, x_i = r} \bar y_{i, j}`, 0 for the
+      row `padding_idx`
 
     Examples
     --------

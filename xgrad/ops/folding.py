@@ -21,9 +21,15 @@ def _folded(g: Any, xp: Any, window: Window) -> Any:
 
 @derivative(_folded, lowest=FLOATING)
 def windows_unfolded(xp: Any, x: Any, *, window: Window) -> Any:
-    """Return the elements of each window of an input of shape (N, C, ...) as a column.
+    r"""Return the elements of each window of an input of shape (N, C, ...) as a column.
 
     The result has shape (N, C · kernel, windows).
+
+    Notes
+    -----
+    .. math:: y_{c k, p} = x_{c, s p + d k - a}
+
+    - Gradient for `x`: :math:`\bar x_{c, q} = \sum_{k, p:\, s p + d k - a = q} \bar y_{c k, p}`
     """
     padded = pad(xp, x, window, 0)
     columns = xp.stack([padded[key] for key in window.taps], axis=2)
@@ -33,7 +39,14 @@ def windows_unfolded(xp: Any, x: Any, *, window: Window) -> Any:
 
 @derivative(lambda g, xp, window: call_op(windows_unfolded, xp, g, window=window), lowest=FLOATING)
 def windows_folded(xp: Any, columns: Any, *, window: Window) -> Any:
-    """Return the gradient of `windows_unfolded`: for each element, the sum over its windows."""
+    r"""Return the gradient of `windows_unfolded`: for each element, the sum over its windows.
+
+    Notes
+    -----
+    .. math:: y_{c, q} = \sum_{k, p:\, s p + d k - a = q} x_{c k, p}
+
+    - Gradient for `columns`: :math:`\bar x_{c k, p} = \bar y_{c, s p + d k - a}`
+    """
     taps = math.prod(window.kernel)
     images, channels = columns.shape[0], columns.shape[1] // taps
     columns = xp.reshape(columns, (images, channels, taps, *window.out))

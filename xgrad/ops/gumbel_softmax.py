@@ -25,7 +25,7 @@ def gumbel_softmax(
     axis: int = -1,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Return random probabilities close to one class, drawn with the probabilities of a softmax.
+    r"""Return random probabilities close to one class, drawn with the probabilities of a softmax.
 
     They are the softmax of the logits plus Gumbel noise, divided by `tau`. The largest one is of
     class k with probability ``softmax(logits)[k]``.
@@ -60,6 +60,15 @@ def gumbel_softmax(
         If `logits` is not floating.
     IndexError
         If there is no such axis.
+
+    Notes
+    -----
+    .. math:: y = \operatorname{softmax}\left(\frac{x + g}{\tau}\right), \quad g = -\ln(-\ln(u))
+
+    - Gradient for `logits`: :math:`\frac{1}{\tau}\, y_i \left(\bar y_i - \sum_j \bar y_j\, y_j\right)`
+
+    There, :math:`u` is uniform between 0 and 1; with `hard`, :math:`y` in the gradient is the
+    probabilities.
 
     Examples
     --------

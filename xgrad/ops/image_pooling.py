@@ -18,7 +18,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest element of each window over one axis.
+    r"""Return the largest element of each window over one axis.
 
     Parameters
     ----------
@@ -50,6 +50,13 @@ def max_pool1d(
 
     Notes
     -----
+    .. math:: y_p = \max_k\, x_{s p + d k - a}
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_p \bar y_p\, [q = q_p]`, with the first largest
+      element :math:`q_p` of the window :math:`p`
+
+    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+
     On ties, the first element gets the gradient.
 
     Examples
@@ -70,7 +77,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """Return the average of each window over one axis.
+    r"""Return the average of each window over one axis.
 
     Parameters
     ----------
@@ -96,6 +103,15 @@ def avg_pool1d(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_p = \frac{1}{K} \sum_k x_{s p + k - a}
+
+    - Gradient for `input`: :math:`\bar x_q = \frac{1}{K} \sum_{p, k:\, s p + k - a = q} \bar y_p`
+
+    There, :math:`s` is the stride, :math:`a` the padding, and :math:`K` the number of elements that
+    count.
 
     Examples
     --------
@@ -186,7 +202,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest element of each window over two axes.
+    r"""Return the largest element of each window over two axes.
 
     Parameters
     ----------
@@ -218,6 +234,13 @@ def max_pool2d(
 
     Notes
     -----
+    .. math:: y_p = \max_k\, x_{s p + d k - a}
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_p \bar y_p\, [q = q_p]`, with the first largest
+      element :math:`q_p` of the window :math:`p`
+
+    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+
     On ties, the first element gets the gradient.
 
     Examples
@@ -239,7 +262,7 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Return the average of each window over two axes.
+    r"""Return the average of each window over two axes.
 
     Parameters
     ----------
@@ -267,6 +290,15 @@ def avg_pool2d(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_p = \frac{1}{K} \sum_k x_{s p + k - a}
+
+    - Gradient for `input`: :math:`\bar x_q = \frac{1}{K} \sum_{p, k:\, s p + k - a = q} \bar y_p`
+
+    There, :math:`s` is the stride, :math:`a` the padding, and :math:`K` the number of elements that
+    count.
 
     Examples
     --------

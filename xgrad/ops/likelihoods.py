@@ -25,7 +25,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative log-likelihood of Poisson counts, ``rate - target * log(rate)``.
+    r"""Return the negative log-likelihood of Poisson counts, ``rate - target * log(rate)``.
 
     Parameters
     ----------
@@ -51,6 +51,17 @@ def poisson_nll_loss(
     ------
     ValueError
         If the shapes differ, or `eps` or `reduction` is invalid.
+
+    Notes
+    -----
+    .. math:: y = e^x - t x, \quad \text{or} \quad y = x - t \ln(x + \varepsilon)
+
+    - Gradient for `input`: :math:`\bar y\, (e^x - t)`, or
+      :math:`\bar y \left(1 - \frac{t}{x + \varepsilon}\right)`
+    - Gradient for `target`: :math:`-\bar y\, x`, or :math:`-\bar y \ln(x + \varepsilon)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction, with `log_input` and without it; `full` adds a function of :math:`t`.
 
     Examples
     --------
@@ -78,7 +89,7 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the normal negative log-likelihood, ``(log(var) + (input - target)**2 / var) / 2``.
+    r"""Return the normal negative log-likelihood, ``(log(var) + (input - target)**2 / var) / 2``.
 
     D. A. Nix, A. S. Weigend, "Estimating the mean and variance of the target probability
     distribution", ICNN, 1994.
@@ -110,6 +121,17 @@ def gaussian_nll_loss(
     ValueError
         If the shapes do not fit, `eps` or `reduction` is invalid, or a variance is negative. The
         variances are not checked on ``cuda``, where the check would have to synchronize.
+
+    Notes
+    -----
+    .. math:: y = \frac{1}{2} \left(\ln(v) + \frac{(x - t)^2}{v}\right)
+
+    - Gradient for `input`: :math:`\bar y\, \frac{x - t}{v}`
+    - Gradient for `target`: :math:`\bar y\, \frac{t - x}{v}`
+    - Gradient for `var`: :math:`\frac{\bar y}{2} \left(\frac{1}{v} - \frac{(x - t)^2}{v^2}\right)`
+
+    The formulas are for elements :math:`x` of `input`, :math:`t` of `target` and :math:`v` of
+    `var`, before the reduction.
 
     Examples
     --------

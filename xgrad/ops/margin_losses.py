@@ -26,7 +26,7 @@ from xgrad.support.hints import shown
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return the distance of similar pairs, and ``max(0, margin - distance)`` for others.
+    r"""Return the distance of similar pairs, and ``max(0, margin - distance)`` for others.
 
     Parameters
     ----------
@@ -49,6 +49,21 @@ def hinge_embedding_loss(
     ValueError
         If the shapes do not fit, or an option is invalid.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            x & \text{if } t = 1 \\
+            \max(0, m - x) & \text{if } t = -1
+        \end{cases}
+
+    - Gradient for `input`: :math:`\bar y` if :math:`t = 1`, and :math:`-\bar y\, [x \le m]` if
+      :math:`t = -1`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
     Examples
     --------
     >>> import xgrad
@@ -68,7 +83,7 @@ def hinge_embedding_loss(
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return ``1 - cosine`` for similar vectors, and ``max(0, cosine - margin)`` for others.
+    r"""Return ``1 - cosine`` for similar vectors, and ``max(0, cosine - margin)`` for others.
 
     Parameters
     ----------
@@ -90,6 +105,24 @@ def cosine_embedding_loss(
     ------
     ValueError
         If the shapes do not fit, or an option is invalid.
+
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            1 - c & \text{if } t = 1 \\
+            \max(0, c - m) & \text{if } t = -1
+        \end{cases}
+        \qquad c = \frac{x_1 \cdot x_2}{\lVert x_1 \rVert\, \lVert x_2 \rVert}
+
+    - Gradient for `input1`: :math:`\bar c \left(\frac{x_2}{\lVert x_1 \rVert\, \lVert x_2 \rVert} -
+      \frac{c\, x_1}{\lVert x_1 \rVert^2}\right)`
+    - Gradient for `input2`: :math:`\bar c \left(\frac{x_1}{\lVert x_1 \rVert\, \lVert x_2 \rVert} -
+      \frac{c\, x_2}{\lVert x_2 \rVert^2}\right)`
+
+    There, :math:`\bar c` is :math:`-\bar y` if :math:`t = 1`, and :math:`\bar y\, [c \ge m]` if
+    :math:`t = -1`.
 
     Examples
     --------
@@ -118,7 +151,7 @@ def cosine_embedding_loss(
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return ``max(0, margin - target * (input1 - input2))``.
+    r"""Return ``max(0, margin - target * (input1 - input2))``.
 
     Parameters
     ----------
@@ -141,6 +174,14 @@ def margin_ranking_loss(
     ValueError
         If the shapes do not fit, or an option is invalid.
 
+    Notes
+    -----
+    .. math:: y = \max(0, u), \quad u = m - t\, (x_1 - x_2)
+
+    - Gradient for `input1`: :math:`-\bar y\, t\, [u \ge 0]`
+    - Gradient for `input2`: :math:`\bar y\, t\, [u \ge 0]`
+    - Gradient for `target`: :math:`-\bar y\, (x_1 - x_2)\, [u \ge 0]`
+
     Examples
     --------
     >>> import xgrad
@@ -157,7 +198,7 @@ def margin_ranking_loss(
 
 @upcast
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return ``log(1 + exp(-target * input))``.
+    r"""Return ``log(1 + exp(-target * input))``.
 
     Parameters
     ----------
@@ -177,6 +218,16 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     ------
     ValueError
         If the shapes do not fit, or an option is invalid.
+
+    Notes
+    -----
+    .. math:: y = \ln(1 + e^{-t x})
+
+    - Gradient for `input`: :math:`-\bar y\, t\, \sigma(-t x)`
+    - Gradient for `target`: :math:`-\bar y\, x\, \sigma(-t x)`
+
+    The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
 
     Examples
     --------
@@ -202,7 +253,7 @@ def triplet_margin_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``.
+    r"""Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``.
 
     The distance is `pairwise_distance`.
 
@@ -234,6 +285,11 @@ def triplet_margin_loss(
     ValueError
         If the shapes differ, `margin` is not above 0, or an option is invalid.
 
+    Notes
+    -----
+    .. math:: y = \max(0, m + d(a, p) - d(a, n)), \quad
+        d(u, v) = \lVert u - v + \varepsilon \rVert_p
+
     Examples
     --------
     >>> import xgrad
@@ -257,7 +313,7 @@ def triplet_margin_loss(
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return the mean of `binary_cross_entropy_with_logits` over classes.
+    r"""Return the mean of `binary_cross_entropy_with_logits` over classes.
 
     The classes do not exclude each other.
 
@@ -282,6 +338,16 @@ def multilabel_soft_margin_loss(
     ValueError
         If the shapes do not fit, or an option is invalid.
 
+    Notes
+    -----
+    .. math:: y = -\frac{1}{C} \sum_c \left(t_c \ln(\sigma(x_c)) +
+        (1 - t_c) \ln(1 - \sigma(x_c))\right)
+
+    - Gradient for `input`: :math:`\frac{\bar y}{C}\, (\sigma(x_c) - t_c)`
+    - Gradient for `target`: :math:`-\frac{\bar y}{C}\, x_c`
+
+    The formulas are for rows :math:`x` of `input` and :math:`t` of `target`, before the reduction.
+
     Examples
     --------
     >>> import xgrad
@@ -300,7 +366,7 @@ def multilabel_soft_margin_loss(
 
 @upcast
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return a hinge loss of several classes that apply against all others.
+    r"""Return a hinge loss of several classes that apply against all others.
 
     It is the sum of ``max(0, 1 - (input[y] - input[i]))`` over the classes y that apply and the
     classes i that do not, divided by the number of classes.
@@ -328,6 +394,17 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     IndexError
         If a class is not below the number of classes; not checked on ``cuda``, where the check
         would synchronize.
+
+    Notes
+    -----
+    .. math:: y = \frac{1}{C} \sum_{s \in T} \sum_{c \notin T} \max(0, 1 - x_s + x_c)
+
+    - Gradient for `input`: :math:`\frac{\bar y}{C} \sum_{s \in T} [1 - x_s + x_c \ge 0]` for
+      :math:`c \notin T`, and :math:`-\frac{\bar y}{C} \sum_{c \notin T} [1 - x_s + x_c \ge 0]` for
+      :math:`s \in T`
+
+    The formulas are for a row :math:`x` of `input` and its set :math:`T` of classes, before the
+    reduction.
 
     Examples
     --------

@@ -256,7 +256,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
+    r"""Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
     The mean and the variance are computed over the last axes.
 
@@ -288,6 +288,19 @@ def layer_norm(
     TypeError
         If the input is not floating.
 
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
+
+    - Gradient for `input`: :math:`\frac{u - \langle u \rangle - \hat x\, \langle u\, \hat x
+      \rangle}{\sqrt{\sigma^2 + \varepsilon}}`
+    - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
+    - Gradient for `bias`: :math:`\sum \bar y`
+
+    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
+
     Examples
     --------
     >>> import xgrad
@@ -304,7 +317,7 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """Return ``input / sqrt(mean(input**2) + eps) * weight``, with the mean over the last axes.
+    r"""Return ``input / sqrt(mean(input**2) + eps) * weight``, with the mean over the last axes.
 
     B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS, 2019.
 
@@ -331,6 +344,17 @@ def rms_norm(
     TypeError
         If the input is not floating.
 
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x, \quad \hat x = \frac{x}{r}, \quad
+        r = \sqrt{\langle x^2 \rangle + \varepsilon}
+
+    - Gradient for `input`: :math:`\frac{u - \hat x\, \langle u\, \hat x \rangle}{r}`
+    - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
+
+    There, :math:`\langle \cdot \rangle` is the mean over the last axes, and
+    :math:`u = \gamma\, \bar y`.
+
     Examples
     --------
     >>> import xgrad
@@ -355,7 +379,7 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
+    r"""Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
     Each group of channels has its own mean and variance.
 
@@ -383,6 +407,19 @@ def group_norm(
         If a shape does not fit, the groups do not divide the channels, or `eps` is negative.
     TypeError
         If the input is not floating.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
+
+    - Gradient for `input`: :math:`\frac{u - \langle u \rangle - \hat x\, \langle u\, \hat x
+      \rangle}{\sqrt{\sigma^2 + \varepsilon}}`
+    - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
+    - Gradient for `bias`: :math:`\sum \bar y`
+
+    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
 
     Examples
     --------
@@ -417,7 +454,7 @@ def batch_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
+    r"""Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
     Each channel has its own mean and variance.
 
@@ -456,6 +493,20 @@ def batch_norm(
     TypeError
         If the input is not floating, or running statistics are not tensors.
 
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
+
+    - Gradient for `input`: :math:`\frac{u - \langle u \rangle - \hat x\, \langle u\, \hat x
+      \rangle}{\sqrt{\sigma^2 + \varepsilon}}`; with running statistics,
+      :math:`\frac{u}{\sqrt{\sigma^2 + \varepsilon}}`
+    - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
+    - Gradient for `bias`: :math:`\sum \bar y`
+
+    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
+
     Examples
     --------
     >>> import xgrad
@@ -481,7 +532,7 @@ def instance_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
+    r"""Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
     Each channel of each sample has its own mean and variance.
 
@@ -517,6 +568,19 @@ def instance_norm(
         sample, or there are no running statistics where they are used.
     TypeError
         If the input is not floating, or running statistics are not tensors.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
+
+    - Gradient for `input`: :math:`\frac{u - \langle u \rangle - \hat x\, \langle u\, \hat x
+      \rangle}{\sqrt{\sigma^2 + \varepsilon}}`
+    - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
+    - Gradient for `bias`: :math:`\sum \bar y`
+
+    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
 
     Examples
     --------

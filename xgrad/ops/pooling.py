@@ -60,14 +60,30 @@ def _choice_rule(g: Any, xp: Any, x: Any, window: Window) -> Any:
 # The forward rule takes maxima, whose derivative would split the gradient among equal elements.
 @derivative(_gradient_rule, lowest=FLOATING, highest=FLOATING, own_rule=True)
 def maximum_pool(xp: Any, x: Any, *, window: Window) -> Any:
-    """Return the largest element of each window of an input of shape (N, C, ...)."""
+    r"""Return the largest element of each window of an input of shape (N, C, ...).
+
+    Notes
+    -----
+    .. math:: y_p = \max_k\, x_{s p + d k - a}
+
+    - Gradient for `x`: :math:`\bar x_q = \sum_p \bar y_p\, [q = q_p]`, with the first largest
+      element :math:`q_p` of the window :math:`p`
+    """
     first, *others = _taps(xp, x, window)
     return reduce(xp.maximum, others, +first)
 
 
 @derivative(_choice_rule, None, lowest=FLOATING, highest=FLOATING)
 def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
-    """Return the gradient of `maximum_pool`: the first largest element of each window gets it."""
+    r"""Return the gradient of `maximum_pool`: the first largest element of each window gets it.
+
+    Notes
+    -----
+    .. math:: y_q = \sum_p g_p\, [q = q_p]
+
+    - Gradient for `grad`: :math:`\bar y_{q_p}`, with the first largest element :math:`q_p` of the
+      window :math:`p`
+    """
     choice = _choice(xp, x, window)
     out = xp.zeros((*x.shape[:2], *window.padded), dtype=grad.dtype, device=x.device)
     for i, key in enumerate(window.taps):
@@ -77,7 +93,15 @@ def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
 
 @derivative(_gradient_rule, None, lowest=FLOATING, highest=FLOATING)
 def maximum_pool_choice(xp: Any, values: Any, x: Any, *, window: Window) -> Any:
-    """Return, for each window, the element of `values` at the first largest element of `x`."""
+    r"""Return, for each window, the element of `values` at the first largest element of `x`.
+
+    Notes
+    -----
+    .. math:: y_p = v_{q_p}
+
+    - Gradient for `values`: :math:`\sum_p \bar y_p\, [q = q_p]`, with the first largest
+      element :math:`q_p` of the window :math:`p`
+    """
     choice, values = _choice(xp, x, window), pad(xp, values, window, 0)
     return reduce(
         operator.add, [xp.where(choice == i, values[key], 0) for i, key in enumerate(window.taps)]
@@ -111,7 +135,14 @@ def _spread(g: Any, xp: Any, window: Window) -> Any:
 
 @derivative(_spread, lowest=FLOATING)
 def sum_pool(xp: Any, x: Any, *, window: Window) -> Any:
-    """Return the sum of the elements of each window of an input of shape (N, C, ...)."""
+    r"""Return the sum of the elements of each window of an input of shape (N, C, ...).
+
+    Notes
+    -----
+    .. math:: y_p = \sum_k x_{s p + d k - a}
+
+    - Gradient for `x`: :math:`\bar x_q = \sum_{p, k:\, s p + d k - a = q} \bar y_p`
+    """
     padded = pad(xp, x, window, 0)
     first, *others = [padded[key] for key in window.taps]
     return reduce(operator.add, others, +first)
@@ -119,7 +150,14 @@ def sum_pool(xp: Any, x: Any, *, window: Window) -> Any:
 
 @derivative(lambda g, xp, window: call_op(sum_pool, xp, g, window=window), lowest=FLOATING)
 def sum_pool_gradient(xp: Any, grad: Any, *, window: Window) -> Any:
-    """Return the gradient of `sum_pool`: for each element, the sum over its windows."""
+    r"""Return the gradient of `sum_pool`: for each element, the sum over its windows.
+
+    Notes
+    -----
+    .. math:: y_q = \sum_{p, k:\, s p + d k - a = q} g_p
+
+    - Gradient for `grad`: :math:`\sum_k \bar y_{s p + d k - a}`
+    """
     out = xp.zeros((*grad.shape[:2], *window.padded), dtype=grad.dtype, device=grad.device)
     for key in window.taps:
         out[key] += grad

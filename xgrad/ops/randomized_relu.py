@@ -26,7 +26,7 @@ def rrelu(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Return `x` where it is positive, else `x` times a random slope.
+    r"""Return `x` where it is positive, else `x` times a random slope.
 
     B. Xu, N. Wang, T. Chen, M. Li, "Empirical evaluation of rectified activations in convolutional
     network", arXiv:1505.00853, 2015.
@@ -56,6 +56,13 @@ def rrelu(
         If `lower` is above `upper`.
     TypeError
         If a bound is not a number.
+
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > 0 \\ s\, x & \text{otherwise} \end{cases}
+
+    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, s`, by the random slope
+      :math:`s`
 
     Examples
     --------

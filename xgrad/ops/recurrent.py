@@ -102,10 +102,29 @@ def _lstm_rule(
     upcast=True,
 )
 def lstm(xp: Any, x: Any, weight: Any, h: Any, c: Any, *, reverse: bool = False) -> Any:
-    """Return the hidden states of all steps and the last cell of an LSTM.
+    r"""Return the hidden states of all steps and the last cell of an LSTM.
 
     `x` is the projected input of shape (time, batch, 4 hidden), for the input gate, the forget
     gate, the cell and the output gate; `weight` has shape (4 hidden, hidden).
+
+    Notes
+    -----
+    .. math::
+
+        \begin{align*}
+            h_t &= o_t \tanh(c_t), & c_t &= f_t\, c_{t - 1} + i_t\, g_t \\
+            i_t, f_t, o_t &= \sigma(z_t), & g_t &= \tanh(z_t), \quad z_t = x_t + W h_{t - 1}
+        \end{align*}
+
+    - Gradient for `x`: :math:`\bar z_t`, with the parts :math:`\bar c_t\, g_t\, i_t (1 - i_t)`,
+      :math:`\bar c_t\, c_{t - 1} f_t (1 - f_t)`, :math:`\bar c_t\, i_t (1 - g_t^2)` and
+      :math:`\bar h_t \tanh(c_t)\, o_t (1 - o_t)`
+    - Gradient for `weight`: :math:`\sum_t \bar z_t\, h_{t - 1}^\top`
+    - Gradient for `h`: :math:`W^\top \bar z_1`
+    - Gradient for `c`: :math:`\bar c_1 f_1`
+
+    There, :math:`\bar h_t` has the gradient that arrives and :math:`W^\top \bar z_{t + 1}`, and
+    :math:`\bar c_t` is :math:`\bar c_{t + 1} f_{t + 1} + \bar h_t\, o_t (1 - \tanh^2(c_t))`.
     """
     states, cells, gates = _lstm_steps(xp, x, weight, h, c, reverse)
     return (states, cells[0 if reverse else -1, ...]), (cells, gates)
@@ -172,11 +191,31 @@ def _gru_rule(
     upcast=True,
 )
 def gru(xp: Any, x: Any, weight: Any, h: Any, bias: Any = None, *, reverse: bool = False) -> Any:
-    """Return the hidden states of all steps of a GRU.
+    r"""Return the hidden states of all steps of a GRU.
 
     `x` is the projected input of shape (time, batch, 3 hidden), for the reset gate, the update gate
     and the candidate; `weight` has shape (3 hidden, hidden), and `bias` is added to the projected
     states.
+
+    Notes
+    -----
+    .. math::
+
+        \begin{align*}
+            h_t &= n_t + z_t\, (h_{t - 1} - n_t), & n_t &= \tanh(x_t + r_t\, s_t) \\
+            r_t, z_t &= \sigma(x_t + s_t), & s_t &= W h_{t - 1} + b
+        \end{align*}
+
+    - Gradient for `x`: :math:`\bar x_t`, with the parts :math:`\bar x_n s_t\, r_t (1 - r_t)`,
+      :math:`\bar h_t (h_{t - 1} - n_t)\, z_t (1 - z_t)` and
+      :math:`\bar x_n = \bar h_t (1 - z_t) (1 - n_t^2)`
+    - Gradient for `weight`: :math:`\sum_t \bar s_t\, h_{t - 1}^\top`, where :math:`\bar s_t` is
+      :math:`\bar x_t` with its last part times :math:`r_t`
+    - Gradient for `h`: :math:`\bar h_1 z_1 + W^\top \bar s_1`
+    - Gradient for `bias`: :math:`\sum_t \bar s_t`
+
+    There, :math:`\bar h_t` has the gradient that arrives and
+    :math:`\bar h_{t + 1} z_{t + 1} + W^\top \bar s_{t + 1}`.
     """
     return _gru_steps(xp, x, weight, h, bias, reverse)
 
@@ -223,9 +262,18 @@ def _rnn_rule(
 def rnn(
     xp: Any, x: Any, weight: Any, h: Any, *, nonlinearity: str = "tanh", reverse: bool = False
 ) -> Any:
-    """Return the hidden states of all steps of a recurrent layer without gates.
+    r"""Return the hidden states of all steps of a recurrent layer without gates.
 
     `x` is the projected input of shape (time, batch, hidden), `weight` has shape (hidden, hidden),
     and the nonlinearity is ``"tanh"`` or ``"relu"``.
+
+    Notes
+    -----
+    .. math:: h_t = \varphi(z_t), \quad z_t = x_t + W h_{t - 1}
+
+    - Gradient for `x`: :math:`\bar z_t = \bar h_t\, \varphi'(z_t)`, where :math:`\bar h_t` has the
+      gradient that arrives and :math:`W^\top \bar z_{t + 1}`
+    - Gradient for `weight`: :math:`\sum_t \bar z_t\, h_{t - 1}^\top`
+    - Gradient for `h`: :math:`W^\top \bar z_1`
     """
     return _rnn_steps(xp, x, weight, h, nonlinearity, reverse)

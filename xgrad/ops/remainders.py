@@ -19,7 +19,7 @@ __all__ = ["fmod"]
     broadcasts=True,
 )
 def truncated_quotient(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return ``x1 / x2`` rounded towards zero; for integers, an integer.
+    r"""Return ``x1 / x2`` rounded towards zero; for integers, an integer.
 
     Parameters
     ----------
@@ -31,6 +31,13 @@ def truncated_quotient(xp: Any, x1: Any, x2: Any, /) -> Any:
     -------
     Tensor
         Of the shape that the inputs broadcast to.
+
+    Notes
+    -----
+    .. math:: y = \operatorname{trunc}(x_1 / x_2)
+
+    - Gradient for `x1`: :math:`0`
+    - Gradient for `x2`: :math:`0`
 
     Examples
     --------
@@ -54,7 +61,7 @@ def truncated_quotient(xp: Any, x1: Any, x2: Any, /) -> Any:
     broadcasts=True,
 )
 def fmod(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the remainder of a division rounded towards zero, with the sign of the dividend.
+    r"""Return the remainder of a division rounded towards zero, with the sign of the dividend.
 
     Parameters
     ----------
@@ -83,6 +90,11 @@ def fmod(xp: Any, x1: Any, x2: Any, /) -> Any:
 
     Notes
     -----
+    .. math:: y = x_1 - x_2 \operatorname{trunc}(x_1 / x_2)
+
+    - Gradient for `x1`: :math:`\bar y`
+    - Gradient for `x2`: :math:`-\bar y \operatorname{trunc}(x_1 / x_2)`
+
     Differentiable to any order; exact. Like ``numpy.fmod`` and ``torch.fmod``.
 
     Examples

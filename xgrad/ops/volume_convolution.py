@@ -16,7 +16,7 @@ def conv3d(
     dilation: Lengths = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Return the cross-correlation of volumes and kernels, summed over channels, plus a bias.
+    r"""Return the cross-correlation of volumes and kernels, summed over channels, plus a bias.
 
     Parameters
     ----------
@@ -47,6 +47,18 @@ def conv3d(
     ValueError
         If an argument is none of the above, or the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y_{n, o, p} = b_o + \sum_{c, k} w_{o, c, k}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    - Gradient for `input`:
+      :math:`\sum_{o, p, k:\, s p + d k - a = q} w_{o, c, k}\, \bar y_{n, o, p}`
+    - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
+    - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
+
+    There, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
+
     Examples
     --------
     >>> import xgrad
@@ -67,7 +79,7 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Lengths = 1,
 ) -> Tensor:
-    """Return the transpose of `conv3d`: its gradient for the input.
+    r"""Return the transpose of `conv3d`: its gradient for the input.
 
     Parameters
     ----------
@@ -99,6 +111,17 @@ def conv_transpose3d(
     ------
     ValueError
         If an argument is none of the above, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_{n, o, q} = b_o + \sum_{c, p, k:\, s p + d k - a = q} w_{c, o, k}\, x_{n, c, p}
+
+    - Gradient for `input`: :math:`\sum_{o, k} w_{c, o, k}\, \bar y_{n, o, s p + d k - a}`
+    - Gradient for `weight`: :math:`\sum_{n, p} x_{n, c, p}\, \bar y_{n, o, s p + d k - a}`
+    - Gradient for `bias`: :math:`\sum_{n, q} \bar y_{n, o, q}`
+
+    There, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
 
     Examples
     --------

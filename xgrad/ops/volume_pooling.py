@@ -18,7 +18,7 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest element of each window over three axes.
+    r"""Return the largest element of each window over three axes.
 
     Parameters
     ----------
@@ -50,6 +50,13 @@ def max_pool3d(
 
     Notes
     -----
+    .. math:: y_p = \max_k\, x_{s p + d k - a}
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_p \bar y_p\, [q = q_p]`, with the first largest
+      element :math:`q_p` of the window :math:`p`
+
+    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+
     On ties, the first element gets the gradient.
 
     Examples
@@ -71,7 +78,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Return the average of each window over three axes.
+    r"""Return the average of each window over three axes.
 
     Parameters
     ----------
@@ -99,6 +106,15 @@ def avg_pool3d(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_p = \frac{1}{K} \sum_k x_{s p + k - a}
+
+    - Gradient for `input`: :math:`\bar x_q = \frac{1}{K} \sum_{p, k:\, s p + k - a = q} \bar y_p`
+
+    There, :math:`s` is the stride, :math:`a` the padding, and :math:`K` the number of elements that
+    count.
 
     Examples
     --------
