@@ -61,8 +61,8 @@ def rrelu(
     -----
     .. math:: y = \begin{cases} x & \text{if } x > 0 \\ s\, x & \text{otherwise} \end{cases}
 
-    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, s`, by the random slope
-      :math:`s`
+    - Gradient for `x`: :math:`\bar y` if :math:`x > 0`, else :math:`\bar y\, s`, by the random
+      slope :math:`s`
 
     Examples
     --------

@@ -18,7 +18,7 @@ from xgrad.ops.windows import Window
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    r"""Return ``input / (k + alpha * mean) ** beta``, with the mean square of neighbouring channels.
+    r"""Return ``input / (k + alpha * mean)**beta``, with the mean square of neighbouring channels.
 
     A. Krizhevsky, I. Sutskever, G. E. Hinton, "ImageNet classification with deep convolutional
     neural networks", NeurIPS, 2012.
@@ -47,11 +47,12 @@ def local_response_norm(
     Notes
     -----
     .. math:: y_c = \frac{x_c}{d_c^\beta}, \quad
-        d_c = k + \frac{\alpha}{n} \sum_{j = c - \lfloor n / 2 \rfloor}^{c + \lfloor (n - 1) / 2
-        \rfloor} x_j^2
+        d_c = k + \frac{\alpha}{n} \sum_{j \in N_c} x_j^2
 
-    - Gradient for `input`: :math:`\frac{\bar y_c}{d_c^\beta} - \frac{2 \alpha \beta}{n}\, x_c \sum_j
-      \frac{\bar y_j\, y_j}{d_j}`, over the channels :math:`j` whose windows contain :math:`c`
+    - Gradient for `input`: :math:`\frac{\bar y_c}{d_c^\beta} - \frac{2 \alpha \beta}{n}\, x_c
+      \sum_{j:\, c \in N_j} \frac{\bar y_j\, y_j}{d_j}`
+
+    There, :math:`N_c` are the :math:`n` channels around :math:`c`.
 
     Examples
     --------
