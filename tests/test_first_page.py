@@ -11,6 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+import xgrad
+from xgrad.capture import CaptureError
+
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
     "optional-dependencies"
@@ -104,6 +107,26 @@ def test_questions_have_answers_with_a_link() -> None:
     for answer in answers:
         question, _, text = answer.partition("\n")
         assert question.endswith("?") and "](" in text, question
+
+
+def test_answers_on_gradients_names_and_captured_steps_hold() -> None:
+    x = xgrad.asarray([1.0, 2.0], requires_grad=True)
+    square = x * x
+    with pytest.warns(UserWarning, match="call retain_grad"):
+        assert square.grad is None
+    for call, other in (
+        (lambda: xgrad.sum(x, dim=0), "write axis= for dim="),
+        (lambda: x.sum(dim=0), "write axis= for dim="),
+        (lambda: x.softmax(axis=0), "write dim= for axis="),
+    ):
+        with pytest.raises(TypeError, match=other):
+            call()
+    scale = {"k": 2.0}
+    step = xgrad.capture(lambda x: x * scale["k"], verify=1)
+    step(xgrad.ones(1))
+    scale["k"] = 3.0
+    with pytest.raises(CaptureError):
+        step(xgrad.ones(1))
 
 
 def luminance(color: str) -> float:
