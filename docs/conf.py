@@ -12,6 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # read when SciPy is imported
+from source_pages import linkcode_resolve as linkcode_resolve  # Sphinx's name of the option
+
 import xgrad
 
 project = "xgrad"
@@ -34,11 +36,13 @@ exclude_patterns = [".*", "build", "docs/sphinx"]
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.linkcode",
     "sphinx.ext.napoleon",
     "graph_directive",
     "mathml",
     "reference",
     "replacements_directive",
+    "source_pages",
 ]
 
 myst_heading_anchors = 4

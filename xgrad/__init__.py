@@ -3,9 +3,9 @@
 This module is itself a namespace of the standard, for arrays with gradients.
 """
 
+import math as _math
 import typing as _typing
 from importlib import import_module as _import_module
-from math import e, inf, nan, pi
 
 from xgrad import ops
 from xgrad.backend import DeviceError
@@ -121,9 +121,20 @@ if _typing.TYPE_CHECKING:
     from xgrad.transforms import *
 
 __version__ = "0.2.0"
+"""The version of xgrad."""
 __array_api_version__ = "2025.12"
+"""The version of the Python array API standard that the namespace follows."""
 
+e = _math.e
+"""Euler's number, the base of natural logarithms: 2.718281828459045."""
+inf = _math.inf
+"""Infinity."""
+nan = _math.nan
+"""Not a number, which is unequal to all numbers and itself: see `xgrad.isnan`."""
 newaxis = None
+"""A new axis of length 1 in an index: ``x[:, xgrad.newaxis]``."""
+pi = _math.pi
+"""Half the circumference of the unit circle: 3.141592653589793."""
 
 #: Modules and functions that are loaded at their first use.
 _MODULES = (

@@ -1,6 +1,7 @@
-"""Pages of the reference: public names by module and subject.
+"""The pages of the reference, written for Sphinx, and additions to docstrings on them.
 
-Each op has its derivative rules from the source.
+`reference_pages.py` says which names are on which page. Each op has its derivative rules from the
+source.
 """
 
 from __future__ import annotations
@@ -8,119 +9,126 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import types
-from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from public_names import doc_of, is_value, summary
+from reference_pages import (
+    GROUPS,
+    INTRODUCTIONS,
+    OPERATORS,
+    TENSOR_METHODS,
+    Entry,
+    Page,
+    entries,
+    members_of,
+    tensor_method,
+)
 from sphinx.application import Sphinx
 
 from xgrad import Function
 
 STANDARD = "https://data-apis.org/array-api/2025.12/API_specification/generated/array_api."
 
-#: Pages: the public module, the title, and the source modules whose names are on the page, by
-#: default all.
-PAGES = [
-    ("xgrad", "Tensors", "core.tensor ops.tensor_conversion ops.dlpack"),
-    ("xgrad", "Gradients", "core.modes diagnostics.lost_gradients core.function"),
-    ("xgrad", "Transforms", "transforms"),
-    ("xgrad", "Differential equations", "integration"),
-    ("xgrad", "Captured steps", "capture"),
-    ("xgrad", "Graphs, profiles and memory", "inspection diagnostics.memory"),
-    (
-        "xgrad",
-        "Devices, dtypes and threads",
-        "backend core.dtypes namespace_info ops.dtype_functions",
-    ),
-    ("xgrad", "Files", "serialization"),
-    ("xgrad", "Creation", "ops.creation"),
-    ("xgrad", "Elementwise functions", "ops.elementwise"),
-    ("xgrad", "Manipulation", "ops.manipulation ops.joining ops.padding ops.encoding"),
-    ("xgrad", "Reductions and scans", "ops.statistical ops.scans ops.differences"),
-    (
-        "xgrad",
-        "Indexing, searching and sets",
-        "ops.indexing ops.searching ops.selection ops.sets",
-    ),
-    ("xgrad", "Products", "ops.matrix_products ops.contractions ops.diagonals"),
-    ("xgrad", "Further functions", ""),
-    ("xgrad.autograd", "autograd", ""),
-    ("xgrad.capture", "capture", ""),
-    ("xgrad.linalg", "linalg", ""),
-    ("xgrad.fft", "fft", ""),
-    ("xgrad.special", "special", ""),
-    ("xgrad.random", "random", ""),
-    ("xgrad.distributions", "distributions", ""),
-    ("xgrad.distributions.constraints", "distributions.constraints", ""),
-    ("xgrad.distributions.transforms", "distributions.transforms", ""),
-    (
-        "xgrad.nn",
-        "nn: modules and containers",
-        (
-            "nn.module nn.parameter nn.containers nn.parameter_containers nn.state_dict nn.mlp"
-            " nn.linear nn.shapes"
-        ),
-    ),
-    ("xgrad.nn", "nn: activations", "nn.activations"),
-    (
-        "xgrad.nn",
-        "nn: losses",
-        "nn.losses nn.margin_losses nn.sequence_losses nn.adaptive_softmax",
-    ),
-    ("xgrad.nn", "nn: layers", ""),
-    ("xgrad.nn.functional", "nn.functional", ""),
-    ("xgrad.nn.init", "nn.init", ""),
-    ("xgrad.nn.utils", "nn.utils", ""),
-    ("xgrad.nn.utils.parametrizations", "nn.utils.parametrizations", ""),
-    ("xgrad.nn.utils.parametrize", "nn.utils.parametrize", ""),
-    ("xgrad.nn.utils.rnn", "nn.utils.rnn", ""),
-    ("xgrad.optim", "optim", ""),
-    ("xgrad.optim.lr_scheduler", "optim.lr_scheduler", ""),
-    ("xgrad.optim.swa_utils", "optim.swa_utils", ""),
-    ("xgrad.amp", "amp", ""),
-    ("xgrad.training", "training", ""),
-    ("xgrad.distributed", "distributed", ""),
-    ("xgrad.onnx", "onnx", ""),
-    ("xgrad.data", "data", ""),
-    ("xgrad.data.transforms", "data.transforms", ""),
-    ("xgrad.distributed", "distributed", ""),
-    ("xgrad.ops", "ops", ""),
-    ("xgrad.testing", "testing", ""),
-    ("xgrad.backend", "backend", ""),
-]
-#: Public names of modules without ``__all__``.
-NAMES = {"xgrad.backend": ["Backend", "DeviceError"]}
+
+def table(rows: list[tuple[str, str]]) -> str:
+    """Return a table of two columns: a name, and a sentence."""
+    lines = [line for first, second in rows for line in (f"   * - {first}", f"     - {second}")]
+    return "\n".join([".. list-table::", "   :class: names", "   :widths: auto", "", *lines])
 
 
-def pages() -> Iterator[tuple[str, str, str]]:
-    """Yield the name, title and text of each page; an object is on the first page that fits it."""
-    seen: set[int] = set()
-    for module, title, sources in PAGES:
-        public = import_module(module)
-        entries = []
-        for name in sorted(NAMES.get(module) or public.__all__, key=str.lower):
-            value = getattr(public, name)
-            source = str(getattr(value, "__module__", "")).removeprefix("xgrad.")
-            fits = not sources or any(
-                source == s or source.startswith(f"{s}.") for s in sources.split()
-            )
-            if (
-                fits
-                and callable(value)
-                and not isinstance(value, types.ModuleType)
-                and id(value) not in seen
-            ):
-                seen.add(id(value))
-                is_class = isinstance(value, type)
-                members = "   :members:\n" if is_class and not issubclass(value, Exception) else ""
-                entries.append(
-                    f".. auto{'class' if is_class else 'function'}:: {module}.{name}\n{members}\n"
-                )
-        if entries:
-            yield re.sub(r"\W+", "_", title).lower(), title, "\n".join(entries)
+def heading(text: str, line: str = "-") -> str:
+    """Return a heading of a page, with a line below it."""
+    return f"{text}\n{line * len(text)}"
+
+
+def row(entry: Entry) -> tuple[str, str]:
+    """Return the row of an entry in the table at the head of its page."""
+    if entry.same_as:  # without an index entry of its own, as references by last names would be two
+        return f"``{entry.name.rpartition('.')[2]}``", f"Another name of `{entry.same_as}`."
+    return f":py:obj:`~{entry.name}`", summary(doc_of(entry.name, entry.value))
+
+
+def described(entry: Entry) -> str:
+    """Return the documentation of an entry."""
+    if is_value(entry.value):
+        text = doc_of(entry.name, entry.value).replace("\n", "\n   ")
+        return f".. py:data:: {entry.name}\n\n   {text}"
+    is_class = isinstance(entry.value, type)
+    if entry.same_as:
+        directive = "class" if is_class else "function"
+        return (
+            f".. py:{directive}:: {entry.name}{call_of(entry.value)}\n   :no-index:\n\n"
+            f"   Another name of `{entry.same_as}`."
+        )
+    if not is_class or issubclass(entry.value, Exception) or not (names := members_of(entry.value)):
+        return f".. auto{'class' if is_class else 'function'}:: {entry.name}"
+    return f".. autoclass:: {entry.name}\n   :members: {', '.join(names)}"
+
+
+def call_of(x: Any) -> str:
+    """Return the parameters of a function or a class, without types; nothing for an error."""
+    if isinstance(x, type) and issubclass(x, Exception):
+        return ""
+    signature = inspect.signature(x)
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
+
+
+def page_text(page: Page, sections: dict[str, list[Entry]]) -> str:
+    """Return the text of a page: tables of its names, and then their documentation."""
+    parts = [heading(page.title, "="), page.summary]
+    parts += [INTRODUCTIONS[page.title]] if page.title in INTRODUCTIONS else []
+    for title, found in sections.items():
+        parts += [f".. rubric:: {title}"] if title else []
+        parts += [table([row(entry) for entry in found])]
+    for title, found in sections.items():
+        parts += [heading(title)] if title else []
+        parts += [described(entry) for entry in found]
+    return "\n\n".join(parts) + "\n"
+
+
+def tensor_text(page: Page, sections: dict[str, list[Entry]]) -> str:
+    """Return the page of `xgrad.Tensor`: its methods by kind, and its operators."""
+    tensor, *others = sections[""]
+    parts = [heading(page.title, "="), page.summary, f".. autoclass:: {tensor.name}"]
+    parts += [described(entry) for entry in others]
+    for kind, names in TENSOR_METHODS.items():
+        parts += [f".. rubric:: {kind}"]
+        parts += [table([method_row(name) for name in names.split()])]
+    parts += [heading("Operators and protocols")]
+    parts += [table([(f"``{operator}``", said) for operator, said in OPERATORS.items()])]
+    for kind, names in TENSOR_METHODS.items():
+        parts += [heading(kind)]
+        for name in names.split():
+            is_property = isinstance(tensor_method(name), property)
+            directive = "autoproperty" if is_property else "automethod"
+            parts += [f".. {directive}:: xgrad.Tensor.{name}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def method_row(name: str) -> tuple[str, str]:
+    """Return the row of a method in the tables of the page of tensors."""
+    return f":py:obj:`{name} <xgrad.Tensor.{name}>`", summary(
+        inspect.getdoc(tensor_method(name)) or ""
+    )
+
+
+def index_text() -> str:
+    """Return the page that leads to all others, by group."""
+    parts = [heading("Reference", "=")]
+    parts += [
+        "Every public name, with its parameters, errors, an example, and a link to its source."
+        " :ref:`genindex` lists all names by letter; the search finds them by name, such as"
+        " ``Tensor.max``."
+    ]
+    for group, pages in GROUPS.items():
+        parts += [heading(group)]
+        parts += [table([(f":doc:`{page.title} <{page.name}>`", page.summary) for page in pages])]
+    names = [f"   {page.title} <{page.name}>" for pages in GROUPS.values() for page in pages]
+    parts += ["\n".join([".. toctree::", "   :hidden:", "   :maxdepth: 1", "", *names])]
+    return "\n\n".join(parts) + "\n"
 
 
 def write_pages(app: Sphinx) -> None:
@@ -130,13 +138,10 @@ def write_pages(app: Sphinx) -> None:
     """
     folder = Path(app.srcdir) / "docs" / "reference"
     folder.mkdir(exist_ok=True)
-    texts = {
-        f"{name}.rst": f"{title}\n{'=' * len(title)}\n\n{text}" for name, title, text in pages()
-    }
-    titles = [f"   {name[:-4]}" for name in texts]
-    texts["index.rst"] = "\n".join(
-        ["Reference", "=========", "", ".. toctree::", "   :maxdepth: 1", "", *titles, ""]
-    )
+    texts = {"index.rst": index_text()}
+    for page in [page for pages in GROUPS.values() for page in pages]:
+        text = tensor_text if page.title == "Tensor" else page_text
+        texts[f"{page.name}.rst"] = text(page, entries()[page.title])
     for name, text in texts.items():
         if not (folder / name).exists() or (folder / name).read_text(encoding="utf-8") != text:
             (folder / name).write_text(text, encoding="utf-8")
@@ -201,10 +206,10 @@ def declaration(op: Any) -> tuple[str, str] | None:
 def add_derivative(
     app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
 ) -> None:
-    """Add the derivative rules of an op to its documentation.
-
-    The section of the standard becomes a link.
-    """
+    """Complete the documentation of a name: derivatives, links to the standard, other names."""
+    if name.startswith("xgrad.Tensor.") and what == "method":
+        lines[:] = method_lines(name.rpartition(".")[2], value, lines)
+        return
     reference = False
     for i, line in enumerate(lines):
         # The lines of a reference are one paragraph.
@@ -232,6 +237,20 @@ def add_derivative(
             *code,
             "",
         ]
+
+
+def method_lines(name: str, method: Any, lines: list[str]) -> list[str]:
+    """Return the documentation of a method of tensors, which is short if another entry has it.
+
+    A method that is an op has the op's parameters, but for this tensor; its page has the rest.
+    """
+    op = getattr(method, "function", None)
+    if not isinstance(op, Function):
+        same = "" if method.__name__ == name else f"The same method as `Tensor.{method.__name__}`."
+        return [*summary("\n".join(lines)).splitlines(), "", same, ""] if same else lines
+    said = [summary("\n".join(lines)), ""]
+    this = f", with this tensor as `{op.inputs[0]}`" if len(op.inputs) > 1 else ""
+    return [*said, f"The function `xgrad.{method.__name__}`{this}.", ""]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -12,10 +12,33 @@ from xgrad.support.hints import shown
 from xgrad.support.scopes import Scope
 
 bool = np.dtype("bool")
-int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
-float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
-complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+"""Truth values, one byte each."""
+int8 = np.dtype("int8")
+"""Integers from -128 to 127."""
+int16 = np.dtype("int16")
+"""Integers from -32 768 to 32 767."""
+int32 = np.dtype("int32")
+"""Integers from -2 147 483 648 to 2 147 483 647."""
+int64 = np.dtype("int64")
+"""Integers from ``-2**63`` to ``2**63 - 1``: the dtype of Python's ints, and of indices."""
+uint8 = np.dtype("uint8")
+"""Integers from 0 to 255: the dtype of pixels."""
+uint16 = np.dtype("uint16")
+"""Integers from 0 to 65 535."""
+uint32 = np.dtype("uint32")
+"""Integers from 0 to 4 294 967 295."""
+uint64 = np.dtype("uint64")
+"""Integers from 0 to ``2**64 - 1``."""
+float16 = np.dtype("float16")
+"""Floating-point numbers with 11 bits of precision, up to 65 504: see `xgrad.amp.autocast`."""
+float32 = np.dtype("float32")
+"""Floating-point numbers with 24 bits of precision: the default dtype of floats."""
+float64 = np.dtype("float64")
+"""Floating-point numbers with 53 bits of precision, as Python's floats."""
+complex64 = np.dtype("complex64")
+"""Complex numbers with two float32."""
+complex128 = np.dtype("complex128")
+"""Complex numbers with two float64."""
 
 SCALARS = frozenset({builtins.bool, int, float, complex})
 KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}

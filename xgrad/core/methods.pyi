@@ -1,7 +1,7 @@
 """Declarations of the methods that are ops, for type checkers and editors: see `methods.py`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Never
 
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
@@ -95,35 +95,39 @@ class Methods:
         """Return the square root."""
     def tanh(self, /) -> Tensor:
         """Return the hyperbolic tangent."""
-    def all(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def all(self, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
         """Return whether all elements over axes, or all, are nonzero: see `xgrad.all`."""
-    def any(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def any(self, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
         """Return whether any element over axes, or of all, is nonzero: see `xgrad.any`."""
-    def argmax(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def argmax(self, axis: int | None = None, keepdims: bool = False, **unknown: Never) -> Tensor:
         """Return the index of the maximum along an axis, or of all: see `xgrad.argmax`."""
-    def argmin(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def argmin(self, axis: int | None = None, keepdims: bool = False, **unknown: Never) -> Tensor:
         """Return the index of the minimum along an axis, or of all: see `xgrad.argmin`."""
     def astype(self, dtype: Any) -> Tensor:
         """Return a copy of this tensor in a dtype."""
     def cpu(self) -> Tensor:
         """Return this tensor on the CPU."""
-    def max(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def max(self, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
         """Return the maximum over axes, or over all: see `xgrad.max`."""
-    def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def mean(self, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
         """Return the mean over axes, or over all: see `xgrad.mean`."""
-    def min(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def min(self, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
         """Return the minimum over axes, or over all: see `xgrad.min`."""
-    def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def prod(
+        self, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None, **unknown: Never
+    ) -> Tensor:
         """Return the product over axes, or over all: see `xgrad.prod`."""
     def reshape(self, *shape: Any) -> Tensor:
         """Return the same elements in another shape, given as numbers or as one tuple."""
     def squeeze(self, axis: Axis = None) -> Tensor:
         """Return this tensor without axes of length 1: all of them, or the given ones."""
     def std(
-        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **unknown: Never
     ) -> Tensor:
         """Return the standard deviation over axes, or over all: see `xgrad.std`."""
-    def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+    def sum(
+        self, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None, **unknown: Never
+    ) -> Tensor:
         """Return the sum over axes, or over all: see `xgrad.sum`."""
     def to(
         self, device: Any = None, dtype: Any = None, non_blocking: bool = False, copy: bool = False
@@ -132,7 +136,7 @@ class Methods:
     def to_device(self, device: str | Device, /, *, stream: Any = None) -> Tensor:
         """Return this tensor on another device: the standard's name for `to`."""
     def var(
-        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **unknown: Never
     ) -> Tensor:
         """Return the variance over axes, or over all: see `xgrad.var`."""
 

@@ -91,21 +91,34 @@ def _is_symmetric(x: Tensor) -> Tensor:
 
 
 boolean = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
+"""The numbers 0 and 1."""
 real = Constraint("real numbers", lambda x: ~ops.isnan(x))
+"""Real numbers: all but NaN."""
 real_vector = Constraint("real vectors", lambda x: _all_of_last(~ops.isnan(x), 1), 1)
+"""Vectors of real numbers, along the last axis."""
 positive = Constraint("numbers above 0", lambda x: x > 0)
+"""Numbers above 0."""
 nonnegative = Constraint("numbers of 0 or more", lambda x: x >= 0)
+"""Numbers of 0 or more."""
 nonnegative_integer = Constraint(
     "integers of 0 or more", lambda x: _is_integer(x) & (x >= 0), is_discrete=True
 )
+"""Integers of 0 or more."""
 unit_interval = Constraint("numbers from 0 to 1", lambda x: (x >= 0) & (x <= 1))
+"""Numbers from 0 to 1."""
 simplex = Constraint("vectors of numbers of 0 or more with the sum 1", _is_simplex, 1)
+"""Vectors of numbers of 0 or more with the sum 1, along the last axis."""
 one_hot = Constraint("vectors of zeros and a 1", _is_one_hot, 1, is_discrete=True)
+"""Vectors of zeros and a 1, along the last axis."""
 lower_cholesky = Constraint(
     "lower triangular matrices with diagonals above 0", _is_lower_cholesky, 2
 )
-#: A Cholesky decomposition, which the distribution computes, checks that they are definite.
+"""Lower triangular matrices with diagonals above 0, in the last two axes."""
 positive_definite = Constraint("symmetric positive definite matrices", _is_symmetric, 2)
+"""Symmetric positive definite matrices, in the last two axes.
+
+A Cholesky decomposition, which the distribution computes, checks that they are definite.
+"""
 
 
 def greater_than(bound: Any) -> Constraint:

@@ -8,7 +8,7 @@ names; ``core/methods.pyi`` declares all of them for type checkers and editors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Never
 
 from xgrad.backend.device import Device
 from xgrad.core.methods import named
@@ -112,6 +112,36 @@ def to(
     As in PyTorch, the first argument may be a dtype, or a tensor that has both. `non_blocking` has
     no effect: transfers are in order with the computation. Without `copy`, the result is this
     tensor itself where nothing changes.
+
+    Parameters
+    ----------
+    device : str, Device, int, dtype or Tensor, optional
+        The device, by name or as the number of a GPU; a dtype; or a tensor with both.
+    dtype : dtype, optional
+        The dtype of the result.
+    non_blocking : bool, default False
+        Accepted, and without effect.
+    copy : bool, default False
+        Whether the result is a copy also where nothing changes.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    TypeError
+        If the device is none, or a dtype is given beside a tensor.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([1, 2])
+    >>> x.to(xgrad.float32), x.to("cpu") is x
+    (Tensor([1., 2.]), True)
     """
     if not (device is None or isinstance(device, (str, Device))):
         device, dtype = _target(device, dtype)
@@ -136,7 +166,15 @@ def _target(target: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def to_device(self: Tensor, device: str | Device, /, *, stream: Any = None) -> Tensor:
-    """Return this tensor on another device: the standard's name for `to`."""
+    """Return this tensor on another device: the standard's name for `to`.
+
+    Parameters
+    ----------
+    device : str or Device
+        The device.
+    stream : None
+        Streams of devices are not supported.
+    """
     if stream is not None:
         raise ValueError(f"to_device: expected stream=None, got {shown(stream)}")
     return self.to(device)
@@ -148,106 +186,333 @@ def cpu(self: Tensor) -> Tensor:
 
 
 def astype(self: Tensor, dtype: Any) -> Tensor:
-    """Return a copy of this tensor in a dtype."""
+    """Return a copy of this tensor in a dtype.
+
+    Parameters
+    ----------
+    dtype : dtype or str
+        The dtype, such as `xgrad.float64` or ``"float64"``.
+
+    Returns
+    -------
+    Tensor
+        A copy, also if the dtype is the same; differentiable between floating dtypes.
+    """
     return as_dtype(self, dtype)
 
 
 @explained
 def squeeze(self: Tensor, axis: Axis = None) -> Tensor:
-    """Return this tensor without axes of length 1: all of them, or the given ones."""
+    """Return this tensor without axes of length 1: all of them, or the given ones.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to leave out, each of length 1; by default all of length 1.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.ones((1, 3, 1))
+    >>> x.squeeze().shape, x.squeeze(0).shape
+    ((3,), (3, 1))
+    """
     if axis is None:
         axis = tuple([i for i, n in enumerate(self.shape) if n == 1])
     return manipulation.squeeze(self, axis)
 
 
 def reshape(self: Tensor, *shape: Any) -> Tensor:
-    """Return the same elements in another shape, given as numbers or as one tuple."""
+    """Return the same elements in another shape, given as numbers or as one tuple.
+
+    Parameters
+    ----------
+    *shape : int or tuple of int
+        The lengths of the axes; one may be -1, which stands for the length that fits.
+
+    Returns
+    -------
+    Tensor
+        A view of this tensor if the order of its elements allows it: see `xgrad.reshape`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.arange(6)
+    >>> x.reshape(2, 3).shape, x.reshape((3, -1)).shape
+    ((2, 3), (3, 2))
+    """
     return manipulation.reshape(
         self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
     )
 
 
-# Reductions, whose options also go by position. Without `more`, a call takes the fast path.
+# Reductions, whose options also go by position. Without further options, a call takes the fast
+# path; the op explains options that it does not have, as `dim` is.
 
 
-def sum(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return the sum over axes, or over all: see `xgrad.sum`."""
-    if more:
-        return statistical.sum(self, axis=axis, keepdims=keepdims, **more)
+def sum(
+    self: Tensor,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+    **unknown: Never,
+) -> Tensor:
+    """Return the sum over axes, or over all: see `xgrad.sum`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+    dtype : dtype, optional
+        The dtype of the computation and the result.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of this tensor without the reduced axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.sum(), x.sum(0), x.sum(axis=-1, keepdims=True)
+    (Tensor(10.), Tensor([4., 6.]), Tensor([[3.],
+            [7.]]))
+    """
+    if dtype is not None or unknown:
+        return statistical.sum(self, axis=axis, keepdims=keepdims, dtype=dtype, **unknown)
     return statistical.sum(self, axis=axis, keepdims=keepdims)
 
 
-def mean(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return the mean over axes, or over all: see `xgrad.mean`."""
-    if more:
-        return statistical.mean(self, axis=axis, keepdims=keepdims, **more)
+def mean(self: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+    """Return the mean over axes, or over all: see `xgrad.mean`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of this tensor without the reduced axes.
+    """
+    if unknown:
+        return statistical.mean(self, axis=axis, keepdims=keepdims, **unknown)
     return statistical.mean(self, axis=axis, keepdims=keepdims)
 
 
-def prod(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return the product over axes, or over all: see `xgrad.prod`."""
-    if more:
-        return statistical.prod(self, axis=axis, keepdims=keepdims, **more)
+def prod(
+    self: Tensor,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+    **unknown: Never,
+) -> Tensor:
+    """Return the product over axes, or over all: see `xgrad.prod`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+    dtype : dtype, optional
+        The dtype of the computation and the result.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of this tensor without the reduced axes.
+    """
+    if dtype is not None or unknown:
+        return statistical.prod(self, axis=axis, keepdims=keepdims, dtype=dtype, **unknown)
     return statistical.prod(self, axis=axis, keepdims=keepdims)
 
 
-def max(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return the maximum over axes, or over all: see `xgrad.max`."""
-    if more:
-        return statistical.max(self, axis=axis, keepdims=keepdims, **more)
+def max(self: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+    """Return the maximum over axes, or over all: see `xgrad.max`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of this tensor without the reduced axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[1.0, 5.0], [3.0, 4.0]])
+    >>> x.max(), x.max(axis=0), x.argmax(axis=0)
+    (Tensor(5.), Tensor([3., 5.]), Tensor([1, 0]))
+    """
+    if unknown:
+        return statistical.max(self, axis=axis, keepdims=keepdims, **unknown)
     return statistical.max(self, axis=axis, keepdims=keepdims)
 
 
-def min(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return the minimum over axes, or over all: see `xgrad.min`."""
-    if more:
-        return statistical.min(self, axis=axis, keepdims=keepdims, **more)
+def min(self: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+    """Return the minimum over axes, or over all: see `xgrad.min`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of this tensor without the reduced axes.
+    """
+    if unknown:
+        return statistical.min(self, axis=axis, keepdims=keepdims, **unknown)
     return statistical.min(self, axis=axis, keepdims=keepdims)
 
 
-def any(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return whether any element over axes, or of all, is nonzero: see `xgrad.any`."""
-    if more:
-        return statistical.any(self, axis=axis, keepdims=keepdims, **more)
+def any(self: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+    """Return whether any element over axes, or of all, is nonzero: see `xgrad.any`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of bools, of the shape of this tensor without the reduced axes.
+    """
+    if unknown:
+        return statistical.any(self, axis=axis, keepdims=keepdims, **unknown)
     return statistical.any(self, axis=axis, keepdims=keepdims)
 
 
-def all(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return whether all elements over axes, or all, are nonzero: see `xgrad.all`."""
-    if more:
-        return statistical.all(self, axis=axis, keepdims=keepdims, **more)
+def all(self: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
+    """Return whether all elements over axes, or all, are nonzero: see `xgrad.all`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of bools, of the shape of this tensor without the reduced axes.
+    """
+    if unknown:
+        return statistical.all(self, axis=axis, keepdims=keepdims, **unknown)
     return statistical.all(self, axis=axis, keepdims=keepdims)
 
 
-def argmax(self: Tensor, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return the index of the maximum along an axis, or of all: see `xgrad.argmax`."""
-    if more:
-        return searching.argmax(self, axis=axis, keepdims=keepdims, **more)
+def argmax(
+    self: Tensor, axis: int | None = None, keepdims: bool = False, **unknown: Never
+) -> Tensor:
+    """Return the index of the maximum along an axis, or of all: see `xgrad.argmax`.
+
+    Parameters
+    ----------
+    axis : int, optional
+        The axis to search; by default all elements, in row order.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of int64; the first index of equal elements.
+    """
+    if unknown:
+        return searching.argmax(self, axis=axis, keepdims=keepdims, **unknown)
     return searching.argmax(self, axis=axis, keepdims=keepdims)
 
 
-def argmin(self: Tensor, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
-    """Return the index of the minimum along an axis, or of all: see `xgrad.argmin`."""
-    if more:
-        return searching.argmin(self, axis=axis, keepdims=keepdims, **more)
+def argmin(
+    self: Tensor, axis: int | None = None, keepdims: bool = False, **unknown: Never
+) -> Tensor:
+    """Return the index of the minimum along an axis, or of all: see `xgrad.argmin`.
+
+    Parameters
+    ----------
+    axis : int, optional
+        The axis to search; by default all elements, in row order.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of int64; the first index of equal elements.
+    """
+    if unknown:
+        return searching.argmin(self, axis=axis, keepdims=keepdims, **unknown)
     return searching.argmin(self, axis=axis, keepdims=keepdims)
 
 
 def var(
-    self: Tensor, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+    self: Tensor, axis: Axis = None, correction: float = 0, keepdims: bool = False, **unknown: Never
 ) -> Tensor:
-    """Return the variance over axes, or over all: see `xgrad.var`."""
-    if more:
-        return statistical.var(self, axis=axis, correction=correction, keepdims=keepdims, **more)
+    """Return the variance over axes, or over all: see `xgrad.var`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    correction : float, default 0
+        What is subtracted from the number of elements in the divisor; 1 is PyTorch's default.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of this tensor without the reduced axes.
+    """
+    if unknown:
+        return statistical.var(self, axis=axis, correction=correction, keepdims=keepdims, **unknown)
     return statistical.var(self, axis=axis, correction=correction, keepdims=keepdims)
 
 
 def std(
-    self: Tensor, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+    self: Tensor, axis: Axis = None, correction: float = 0, keepdims: bool = False, **unknown: Never
 ) -> Tensor:
-    """Return the standard deviation over axes, or over all: see `xgrad.std`."""
-    if more:
-        return statistical.std(self, axis=axis, correction=correction, keepdims=keepdims, **more)
+    """Return the standard deviation over axes, or over all: see `xgrad.std`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    correction : float, default 0
+        What is subtracted from the number of elements in the divisor; 1 is PyTorch's default.
+    keepdims : bool, default False
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of this tensor without the reduced axes.
+    """
+    if unknown:
+        return statistical.std(self, axis=axis, correction=correction, keepdims=keepdims, **unknown)
     return statistical.std(self, axis=axis, correction=correction, keepdims=keepdims)
 
 

@@ -31,17 +31,58 @@ def scaled(x: Any, factor: Any) -> Any:
 
 
 def add(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Add `other`, times the number `alpha`: see `xgrad.add`."""
+    """Add `other`, times the number `alpha`: see `xgrad.add`.
+
+    Parameters
+    ----------
+    other : scalar or Tensor
+        A number or a tensor that broadcasts with this one.
+    alpha : scalar, default 1
+        A factor of `other`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([1.0, 2.0]).add(1.0, alpha=3)
+    Tensor([4., 5.])
+    """
     return elementwise.add(self, scaled(other, check_factor("add", "alpha", alpha)))
 
 
 def sub(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Subtract `other`, times the number `alpha`: see `xgrad.subtract`."""
+    """Subtract `other`, times the number `alpha`: see `xgrad.subtract`.
+
+    Parameters
+    ----------
+    other : scalar or Tensor
+        A number or a tensor that broadcasts with this one.
+    alpha : scalar, default 1
+        A factor of `other`.
+    """
     return elementwise.subtract(self, scaled(other, check_factor("sub", "alpha", alpha)))
 
 
 def div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Divide, and round the quotient down ("floor"), towards zero ("trunc") or not at all."""
+    """Divide, and round the quotient down ("floor"), towards zero ("trunc") or not at all.
+
+    Parameters
+    ----------
+    other : scalar or Tensor
+        The divisor.
+    rounding_mode : {None, "floor", "trunc"}, optional
+        How the quotient is rounded: `xgrad.divide`, `xgrad.floor_divide`, or towards zero.
+
+    Raises
+    ------
+    ValueError
+        If `rounding_mode` is another.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([-3.0, 3.0]).div(2, rounding_mode="trunc")
+    Tensor([-1.,  1.])
+    """
     if rounding_mode is None:
         return elementwise.divide(self, other)
     if rounding_mode == "floor":
@@ -70,17 +111,51 @@ def rsqrt(self: Tensor) -> Tensor:
 
 
 def clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`."""
+    """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`.
+
+    Parameters
+    ----------
+    min, max : scalar or Tensor, optional
+        The bounds; without one, there is none.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([-2.0, 0.5, 2.0]).clamp(min=0.0, max=1.0)
+    Tensor([0. , 0.5, 1. ])
+    """
     return elementwise.clip(self, min, max)
 
 
 def outer(self: Tensor, vec2: Any) -> Tensor:
-    """Return the products of all pairs of elements of two vectors: see `xgrad.linalg.outer`."""
+    """Return the products of all pairs of elements of two vectors: see `xgrad.linalg.outer`.
+
+    Parameters
+    ----------
+    vec2 : Tensor
+        The second vector.
+
+    Returns
+    -------
+    Tensor
+        A matrix with a row for each element of this vector.
+    """
     return matrix_products.outer(self, vec2)
 
 
 def dot(self: Tensor, tensor: Any) -> Tensor:
-    """Return the inner product of two vectors."""
+    """Return the inner product of two vectors.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        A vector of the same length.
+
+    Raises
+    ------
+    ValueError
+        If a tensor is no vector: use ``@``.
+    """
     shapes = self.shape, check_tensor("dot", "its argument", tensor).shape
     if any(len(shape) != 1 for shape in shapes):
         raise ValueError(f"dot: expected vectors, got shapes {shapes[0]} and {shapes[1]}: use @")
@@ -88,12 +163,24 @@ def dot(self: Tensor, tensor: Any) -> Tensor:
 
 
 def clamp_min(self: Tensor, min: Any) -> Tensor:
-    """Return the elements, limited to at least `min`."""
+    """Return the elements, limited to at least `min`.
+
+    Parameters
+    ----------
+    min : scalar or Tensor
+        The lower bound.
+    """
     return elementwise.clip(self, min, None)
 
 
 def clamp_max(self: Tensor, max: Any) -> Tensor:
-    """Return the elements, limited to at most `max`."""
+    """Return the elements, limited to at most `max`.
+
+    Parameters
+    ----------
+    max : scalar or Tensor
+        The upper bound.
+    """
     return elementwise.clip(self, None, max)
 
 
@@ -109,7 +196,21 @@ def frac(self: Tensor) -> Tensor:
 
 
 def lerp(self: Tensor, end: Any, weight: Any) -> Tensor:
-    """Return this tensor plus `weight` times its difference from `end`."""
+    """Return this tensor plus `weight` times its difference from `end`.
+
+    Parameters
+    ----------
+    end : Tensor
+        The result for a weight of 1.
+    weight : scalar or Tensor
+        The part of the way to `end`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([0.0, 10.0]).lerp(xgrad.asarray([1.0, 20.0]), 0.5)
+    Tensor([ 0.5, 15. ])
+    """
     end = check_tensor("lerp", "end", end)
     change = end - self
     if isinstance(weight, Tensor):
@@ -122,7 +223,22 @@ def lerp(self: Tensor, end: Any, weight: Any) -> Tensor:
 
 
 def addcmul(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """Add the product of two tensors, times a number."""
+    """Add the product of two tensors, times a number.
+
+    Parameters
+    ----------
+    tensor1, tensor2 : Tensor
+        The factors.
+    value : scalar, default 1
+        A factor of the product.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([1.0, 2.0])
+    >>> x.addcmul(x, x, value=0.5)
+    Tensor([1.5, 4. ])
+    """
     first = check_tensor("addcmul", "tensor1", tensor1)
     second = check_tensor("addcmul", "tensor2", tensor2)
     product = scaled(first * second, check_factor("addcmul", "value", value))
@@ -130,7 +246,15 @@ def addcmul(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tens
 
 
 def addcdiv(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """Add the quotient of two tensors, times a number."""
+    """Add the quotient of two tensors, times a number.
+
+    Parameters
+    ----------
+    tensor1, tensor2 : Tensor
+        The dividend and the divisor.
+    value : scalar, default 1
+        A factor of the quotient.
+    """
     first = check_tensor("addcdiv", "tensor1", tensor1)
     second = check_tensor("addcdiv", "tensor2", tensor2)
     quotient = scaled(first / second, check_factor("addcdiv", "value", value))
@@ -138,12 +262,48 @@ def addcdiv(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tens
 
 
 def addmm(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Return `beta` times this tensor plus `alpha` times a product of matrices."""
+    """Return `beta` times this tensor plus `alpha` times a product of matrices.
+
+    Parameters
+    ----------
+    mat1, mat2 : Tensor
+        Matrices of the shapes (n, k) and (k, m).
+    beta : scalar, default 1
+        A factor of this tensor, which broadcasts to (n, m); with 0, its values are not used.
+    alpha : scalar, default 1
+        A factor of the product.
+
+    Raises
+    ------
+    ValueError
+        If a factor is no matrix, or this tensor does not broadcast to the product.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones(2).addmm(xgrad.ones((1, 3)), xgrad.ones((3, 2)), alpha=2)
+    Tensor([[7., 7.]])
+    """
     return _add_product("addmm", self, (mat1, mat2), 2, beta, alpha)
 
 
 def baddbmm(self: Tensor, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Return `beta` times this tensor plus `alpha` times products of a batch of matrices."""
+    """Return `beta` times this tensor plus `alpha` times products of a batch of matrices.
+
+    Parameters
+    ----------
+    batch1, batch2 : Tensor
+        Matrices of the shapes (batch, n, k) and (batch, k, m).
+    beta : scalar, default 1
+        A factor of this tensor, which broadcasts to (batch, n, m); with 0, its values are not used.
+    alpha : scalar, default 1
+        A factor of the products.
+
+    Raises
+    ------
+    ValueError
+        If a factor has not three axes, or this tensor does not broadcast to the products.
+    """
     return _add_product("baddbmm", self, (batch1, batch2), 3, beta, alpha)
 
 
@@ -168,7 +328,13 @@ def _add_product(
 
 
 def fmod(self: Tensor, other: Any) -> Tensor:
-    """Return the remainder of a division, with the sign of this tensor: see `xgrad.fmod`."""
+    """Return the remainder of a division, with the sign of this tensor: see `xgrad.fmod`.
+
+    Parameters
+    ----------
+    other : scalar or Tensor
+        The divisor.
+    """
     out: Tensor = providers.module("remainders").fmod(self, other)
     return out
 
@@ -176,7 +342,15 @@ def fmod(self: Tensor, other: Any) -> Tensor:
 def nan_to_num(
     self: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Return this tensor with numbers for NaNs and infinities: see `xgrad.nan_to_num`."""
+    """Return this tensor with numbers for NaNs and infinities: see `xgrad.nan_to_num`.
+
+    Parameters
+    ----------
+    nan : float, default 0.0
+        What replaces NaN.
+    posinf, neginf : float, optional
+        What replaces the infinities; by default the largest and the lowest finite number.
+    """
     out: Tensor = providers.module("nonfinite").nan_to_num(
         self, nan=nan, posinf=posinf, neginf=neginf
     )
@@ -192,17 +366,44 @@ def _assign(x: Tensor, value: Any, key: Any = ...) -> Tensor:
 
 
 def copy_(self: Tensor, src: Any) -> Tensor:
-    """Copy the values of another tensor into this one, and return it."""
+    """Copy the values of another tensor into this one, and return it.
+
+    Parameters
+    ----------
+    src : Tensor, array or scalar
+        The values, cast to the dtype and moved to the device of this tensor; they broadcast.
+    """
     return _assign(self, tensor_conversion.asarray(src, dtype=self.dtype, device=self.device))
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Give every element the same value, and return this tensor."""
+    """Give every element the same value, and return this tensor.
+
+    Parameters
+    ----------
+    value : scalar or Tensor
+        A number, or a tensor with one element.
+    """
     return _assign(self, value)
 
 
 def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
-    """Give the elements where `mask` is True a value, and return this tensor."""
+    """Give the elements where `mask` is True a value, and return this tensor.
+
+    Parameters
+    ----------
+    mask : Tensor of bools
+        Where to write.
+    value : scalar or Tensor
+        A number, or a tensor with one element.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([1.0, 2.0])
+    >>> x.masked_fill_(x > 1, 0.0)
+    Tensor([1., 0.])
+    """
     return _assign(self, value, mask)
 
 
@@ -217,18 +418,27 @@ def abs_(self: Tensor) -> Tensor:
 
 
 def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Add `other`, times the number `alpha`, to this tensor, and return it."""
+    """Add `other`, times the number `alpha`, to this tensor, and return it.
+
+    The parameters are those of `add`.
+    """
     op = elementwise.add if alpha == 1 else partial(add, alpha=alpha)
     return writing.update(self, op, other)
 
 
 def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Limit the elements to at least `min` and at most `max`, and return this tensor."""
+    """Limit the elements to at least `min` and at most `max`, and return this tensor.
+
+    The parameters are those of `clamp`.
+    """
     return writing.update(self, lambda x, bounds: elementwise.clip(x, *bounds), (min, max))
 
 
 def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Divide this tensor, round the quotient as `div` does, and return it."""
+    """Divide this tensor, round the quotient as `div` does, and return it.
+
+    The parameters are those of `div`.
+    """
     return writing.update(self, partial(div, rounding_mode=rounding_mode), other)
 
 
@@ -269,12 +479,18 @@ def _updated(x: Tensor, method: Any, *args: Any, **options: Any) -> Tensor:
 
 
 def addcmul_(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """Add the product of two tensors, times a number, to this tensor, and return it."""
+    """Add the product of two tensors, times a number, to this tensor, and return it.
+
+    The parameters are those of `addcmul`.
+    """
     return _updated(self, addcmul, tensor1, tensor2, value=value)
 
 
 def addcdiv_(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """Add the quotient of two tensors, times a number, to this tensor, and return it."""
+    """Add the quotient of two tensors, times a number, to this tensor, and return it.
+
+    The parameters are those of `addcdiv`.
+    """
     return _updated(self, addcdiv, tensor1, tensor2, value=value)
 
 
@@ -284,12 +500,18 @@ def addmm_(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
 
 
 def clamp_min_(self: Tensor, min: Any) -> Tensor:
-    """Limit the elements to at least `min`, and return this tensor."""
+    """Limit the elements to at least `min`, and return this tensor.
+
+    The parameters are those of `clamp_min`.
+    """
     return _updated(self, clamp_min, min)
 
 
 def clamp_max_(self: Tensor, max: Any) -> Tensor:
-    """Limit the elements to at most `max`, and return this tensor."""
+    """Limit the elements to at most `max`, and return this tensor.
+
+    The parameters are those of `clamp_max`.
+    """
     return _updated(self, clamp_max, max)
 
 
@@ -299,14 +521,20 @@ def fmod_(self: Tensor, other: Any) -> Tensor:
 
 
 def lerp_(self: Tensor, end: Any, weight: Any) -> Tensor:
-    """Add `weight` times the difference from `end` to this tensor, and return it."""
+    """Add `weight` times the difference from `end` to this tensor, and return it.
+
+    The parameters are those of `lerp`.
+    """
     return _updated(self, lerp, end, weight)
 
 
 def nan_to_num_(
     self: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Replace NaNs and infinities by numbers, and return this tensor."""
+    """Replace NaNs and infinities by numbers, and return this tensor.
+
+    The parameters are those of `nan_to_num`.
+    """
     return _updated(self, nan_to_num, nan, posinf, neginf)
 
 

@@ -18,24 +18,68 @@ from xgrad.support.hints import explained, shown
 
 
 def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
-    """Return this tensor with `value` where `mask` is True."""
+    """Return this tensor with `value` where `mask` is True.
+
+    Parameters
+    ----------
+    mask : Tensor of bools
+        Where to write; it broadcasts with this tensor.
+    value : scalar or Tensor
+        A number, or a tensor with one element.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([1.0, 2.0])
+    >>> x.masked_fill(x > 1, 0.0)
+    Tensor([1., 0.])
+    """
     return searching.masked_fill(self, mask, value)
 
 
 def where(self: Tensor, condition: Any, other: Any) -> Tensor:
-    """Return this tensor where `condition` is True, and `other` elsewhere."""
+    """Return this tensor where `condition` is True, and `other` elsewhere.
+
+    Parameters
+    ----------
+    condition : Tensor of bools
+        Which elements are taken from this tensor.
+    other : scalar or Tensor
+        The other elements.
+    """
     return searching.where(condition, self, other)
 
 
 @explained
 def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
-    """Return the slices at an index along an axis: see `xgrad.take`."""
+    """Return the slices at an index along an axis: see `xgrad.take`.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    index : Tensor of integers
+        The indices along `dim`, with one axis.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([[1, 2], [3, 4]]).index_select(1, xgrad.asarray([1]))
+    Tensor([[2],
+            [4]])
+    """
     return indexing.take(self, _index_vector("index_select", index), axis=dim)
 
 
 @explained
 def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis: see `xgrad.unstack`."""
+    """Return the slices along an axis: see `xgrad.unstack`.
+
+    Parameters
+    ----------
+    dim : int, default 0
+        The axis.
+    """
     return joining.unstack(self, axis=dim)
 
 
@@ -44,6 +88,21 @@ def gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the elements at indices along an axis.
 
     Along the other axes they are from the first ``index.shape`` elements.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    index : Tensor of integers
+        The indices along `dim`, with as many axes as this tensor; the result has its shape.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[1, 2], [3, 4]])
+    >>> x.gather(1, xgrad.asarray([[0], [1]]))
+    Tensor([[1],
+            [4]])
     """
     dim = front_axis("gather", self, dim, "dim")
     first = tuple(
@@ -86,7 +145,26 @@ def _parts(x: Tensor, axis: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
 
 @explained
 def split(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of parts along an axis, of one length but for the last, or of given ones."""
+    """Return views of parts along an axis, of one length but for the last, or of given ones.
+
+    Parameters
+    ----------
+    split_size : int or sequence of int
+        The length of the parts, or the length of each.
+    dim : int, default 0
+        The axis.
+
+    Raises
+    ------
+    ValueError
+        If the lengths do not add up to the length of the axis, or the length of parts is below 1.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> [part.tolist() for part in xgrad.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
     axis = front_axis("split", self, dim, "dim")
     n = self.shape[axis]
     if not isinstance(split_size, (list, tuple)):
@@ -106,7 +184,21 @@ def split(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[
 
 @explained
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of up to `chunks` parts along an axis, of one length but for the last."""
+    """Return views of up to `chunks` parts along an axis, of one length but for the last.
+
+    Parameters
+    ----------
+    chunks : int
+        The largest number of parts.
+    dim : int, default 0
+        The axis.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> [part.tolist() for part in xgrad.arange(5).chunk(2)]
+    [[0, 1, 2], [3, 4]]
+    """
     axis, chunks = front_axis("chunk", self, dim, "dim"), as_int("chunk", "chunks", chunks)
     if chunks < 1:
         raise ValueError(f"chunk: expected chunks of 1 or more, got {chunks}")
@@ -118,7 +210,21 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(
     self: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """Return views of parts along an axis: nearly equal ones, or split at indices."""
+    """Return views of parts along an axis: nearly equal ones, or split at indices.
+
+    Parameters
+    ----------
+    indices_or_sections : int or sequence of int
+        The number of parts, or the indices at which they begin.
+    dim : int, default 0
+        The axis.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> [part.tolist() for part in xgrad.arange(5).tensor_split([1, 3])]
+    [[0], [1, 2], [3, 4]]
+    """
     op, name = "tensor_split", "indices_or_sections"
     axis = front_axis(op, self, dim, "dim")
     n = self.shape[axis]
@@ -136,7 +242,28 @@ def tensor_split(
 
 @explained
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a view of `length` elements along an axis, from `start` on."""
+    """Return a view of `length` elements along an axis, from `start` on.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    start : int
+        The index of the first element; a negative one counts from the end.
+    length : int
+        The number of elements.
+
+    Raises
+    ------
+    IndexError
+        If the elements are not all within the axis.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.arange(5).narrow(0, 1, 3)
+    Tensor([1, 2, 3])
+    """
     axis = front_axis("narrow", self, dim, "dim")
     n = self.shape[axis]
     start, length = as_int("narrow", "start", start), as_int("narrow", "length", length)
@@ -150,7 +277,29 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return the windows that slide along an axis, as a new last axis; a copy, not a view."""
+    """Return the windows that slide along an axis, as a new last axis; a copy, not a view.
+
+    Parameters
+    ----------
+    dimension : int
+        The axis.
+    size : int
+        The length of a window.
+    step : int
+        The distance of the windows.
+
+    Raises
+    ------
+    ValueError
+        If a window is longer than the axis, or `step` is below 1.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.arange(5).unfold(0, 3, 2)
+    Tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
     axis = front_axis("unfold", self, dimension, "dimension")
     n = self.shape[axis]
     size, step = as_int("unfold", "size", size), as_int("unfold", "step", step)
@@ -173,7 +322,18 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def masked_select(self: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements where `mask` is True, as a vector."""
+    """Return the elements where `mask` is True, as a vector.
+
+    Parameters
+    ----------
+    mask : Tensor of bools
+        Which elements; it broadcasts with this tensor.
+
+    Raises
+    ------
+    TypeError
+        If `mask` has no bools.
+    """
     mask = check_tensor("masked_select", "mask", mask)
     if mask.dtype.kind != "b":
         raise TypeError(f"masked_select: expected bools for mask, got {mask.dtype}")
@@ -276,34 +436,117 @@ def _fill_value(op: str, value: Any) -> Any:
 
 @explained
 def scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
-    """Return a copy with elements of `src`, or one number, at indices along an axis."""
+    """Return a copy with elements of `src`, or one number, at indices along an axis.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    index : Tensor of integers
+        The indices along `dim`, with as many axes as this tensor; along the other axes it is no
+        longer than this tensor.
+    src : Tensor, optional
+        The elements, of the shape of `index` or longer.
+    value : scalar, optional
+        One number, instead of `src`.
+
+    Raises
+    ------
+    TypeError
+        If both or none of `src` and `value` are given.
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.zeros(4).scatter(0, xgrad.asarray([1, 3]), value=5.0)
+    Tensor([0., 5., 0., 5.])
+    """
     key, new = along_axis("scatter", self, dim, index, source_of("scatter", src, value))
     return indexing.setitem(self, key, new)
 
 
 @explained
 def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return a copy with elements of `src` added at indices along an axis."""
+    """Return a copy with elements of `src` added at indices along an axis.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    index : Tensor of integers
+        The indices along `dim`, with as many axes as this tensor; along the other axes it is no
+        longer than this tensor.
+    src : Tensor
+        The elements, of the shape of `index` or longer; those at the same index are added up.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.zeros(3).scatter_add(0, xgrad.asarray([1, 1]), xgrad.asarray([2.0, 3.0]))
+    Tensor([0., 5., 0.])
+    """
     key, new = along_axis("scatter_add", self, dim, index, check_tensor("scatter_add", "src", src))
     return indexing.index_add(self, key, new)
 
 
 @explained
 def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """Return a copy with slices of `source`, times `alpha`, added at indices along an axis."""
+    """Return a copy with slices of `source`, times `alpha`, added at indices along an axis.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    index : Tensor of integers
+        The indices along `dim`, with one axis.
+    source : Tensor
+        The slices: of the shape of this tensor, but along `dim` as long as `index`; those at the
+        same index are added up.
+    alpha : scalar, default 1
+        A factor of `source`.
+    """
     key, source = _slices_and_source("index_add", self, dim, index, source)
     return indexing.index_add(self, key, scaled(source, check_factor("index_add", "alpha", alpha)))
 
 
 @explained
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Return a copy with slices of `source` at indices along an axis."""
+    """Return a copy with slices of `source` at indices along an axis.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    index : Tensor of integers
+        The indices along `dim`, with one axis.
+    source : Tensor
+        The slices: of the shape of this tensor, but along `dim` as long as `index`.
+    """
     return indexing.setitem(self, *_slices_and_source("index_copy", self, dim, index, source))
 
 
 @explained
 def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Return a copy with a number in the slices at indices along an axis."""
+    """Return a copy with a number in the slices at indices along an axis.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    index : Tensor of integers
+        The indices along `dim`, with one axis.
+    value : scalar or Tensor
+        A number, or a tensor with one element.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.zeros((2, 2)).index_fill(0, xgrad.asarray([1]), 7.0)
+    Tensor([[0., 0.],
+            [7., 7.]])
+    """
     key = _slices("index_fill", self, dim, index)
     return indexing.setitem(self, key, _fill_value("index_fill", value))
 
@@ -321,32 +564,47 @@ def assign(x: Tensor, key: Any, value: Any) -> Tensor:
 def scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None
 ) -> Tensor:
-    """Write elements of `src`, or a number, at indices along an axis; return this tensor."""
+    """Write elements of `src`, or a number, at indices along an axis; return this tensor.
+
+    The parameters are those of `scatter`.
+    """
     key, new = along_axis("scatter_", self, dim, index, source_of("scatter_", src, value))
     return assign(self, key, new)
 
 
 @explained
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add elements of `src` at indices along an axis, and return this tensor."""
+    """Add elements of `src` at indices along an axis, and return this tensor.
+
+    The parameters are those of `scatter_add`.
+    """
     return writing.update(self, lambda x, src: scatter_add(x, dim, index, src), src)
 
 
 @explained
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """Add slices of `source`, times `alpha`, at indices along an axis; return this tensor."""
+    """Add slices of `source`, times `alpha`, at indices along an axis; return this tensor.
+
+    The parameters are those of `index_add`.
+    """
     return writing.update(self, lambda x, y: index_add(x, dim, index, y, alpha=alpha), source)
 
 
 @explained
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Write slices of `source` at indices along an axis, and return this tensor."""
+    """Write slices of `source` at indices along an axis, and return this tensor.
+
+    The parameters are those of `index_copy`.
+    """
     return assign(self, *_slices_and_source("index_copy_", self, dim, index, source))
 
 
 @explained
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Write a number to the slices at indices along an axis, and return this tensor."""
+    """Write a number to the slices at indices along an axis, and return this tensor.
+
+    The parameters are those of `index_fill`.
+    """
     key = _slices("index_fill_", self, dim, index)
     return assign(self, key, _fill_value("index_fill_", value))
 

@@ -41,19 +41,55 @@ def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @explained
 def flip(self: Tensor, dims: Any, *more: int) -> Tensor:
-    """Return this tensor with the elements along axes in reverse order."""
+    """Return this tensor with the elements along axes in reverse order.
+
+    Parameters
+    ----------
+    dims : int or tuple of int
+        The axes.
+    *more : int
+        Further axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.arange(3).flip(0)
+    Tensor([2, 1, 0])
+    """
     return manipulation.flip(self, axis=_shape((dims, *more)))
 
 
 @explained
 def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Return this tensor with each element repeated: see `xgrad.repeat`."""
+    """Return this tensor with each element repeated: see `xgrad.repeat`.
+
+    Parameters
+    ----------
+    repeats : int or Tensor of integers
+        How often each element is repeated.
+    dim : int, optional
+        The axis; by default the elements of all axes, as a vector.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.arange(3).repeat_interleave(2)
+    Tensor([0, 0, 1, 1, 2, 2])
+    """
     return joining.repeat(self, repeats, axis=dim)
 
 
 @explained
 def roll(self: Tensor, shifts: Any, dims: Dim = None) -> Tensor:
-    """Return this tensor with its elements shifted along axes, around the end: see `xgrad.roll`."""
+    """Return this tensor with its elements shifted along axes, around the end: see `xgrad.roll`.
+
+    Parameters
+    ----------
+    shifts : int or tuple of int
+        By how many places, for each axis of `dims`.
+    dims : int or tuple of int, optional
+        The axes; by default the elements in row order.
+    """
     return manipulation.roll(self, shifts, axis=dims)
 
 
@@ -69,7 +105,27 @@ def flipud(self: Tensor) -> Tensor:
 
 @explained
 def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Return this tensor turned `k` times by 90 degrees, from the first axis to the second."""
+    """Return this tensor turned `k` times by 90 degrees, from the first axis to the second.
+
+    Parameters
+    ----------
+    k : int, default 1
+        How often; negative numbers turn in the other direction.
+    dims : tuple of two ints, default (0, 1)
+        The axes that span the plane.
+
+    Raises
+    ------
+    ValueError
+        If `dims` is not a pair of different axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([[1, 2], [3, 4]]).rot90()
+    Tensor([[2, 4],
+            [1, 3]])
+    """
     k = as_int("rot90", "k", k) % 4
     if not isinstance(dims, (list, tuple)) or len(dims) != 2:
         raise ValueError(f"rot90: expected two axes for dims, got {shown(dims)}")
@@ -82,18 +138,52 @@ def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return this tensor broadcast to the shape of another."""
+    """Return this tensor broadcast to the shape of another.
+
+    Parameters
+    ----------
+    other : Tensor
+        The tensor whose shape the result has.
+    """
     return manipulation.broadcast_to(self, check_tensor("expand_as", "its argument", other).shape)
 
 
 def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
-    """Return this tensor with axes in other places: see `xgrad.moveaxis`."""
+    """Return this tensor with axes in other places: see `xgrad.moveaxis`.
+
+    Parameters
+    ----------
+    source : int or tuple of int
+        The axes to move.
+    destination : int or tuple of int
+        Where they stand in the result.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones((2, 3, 4)).movedim(0, -1).shape
+    (3, 4, 2)
+    """
     return manipulation.moveaxis(self, source, destination)
 
 
 @explained
 def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
-    """Return this tensor with its axes in another order: see `xgrad.permute_dims`."""
+    """Return this tensor with its axes in another order: see `xgrad.permute_dims`.
+
+    Parameters
+    ----------
+    dims : int or tuple of int
+        The axes of this tensor, in the order of the result.
+    *more : int
+        Further axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones((2, 3, 4)).permute(2, 0, 1).shape
+    (4, 2, 3)
+    """
     return manipulation.permute_dims(self, _shape((dims, *more)))
 
 
@@ -103,7 +193,13 @@ def ravel(self: Tensor) -> Tensor:
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the same elements in the shape of another tensor."""
+    """Return the same elements in the shape of another tensor.
+
+    Parameters
+    ----------
+    other : Tensor
+        The tensor whose shape the result has.
+    """
     return manipulation.reshape(self, check_tensor("reshape_as", "its argument", other).shape)
 
 
@@ -113,23 +209,60 @@ def t(self: Tensor) -> Tensor:
 
 
 def tile(self: Tensor, *dims: Any) -> Tensor:
-    """Return this tensor repeated along its axes: see `xgrad.tile`."""
+    """Return this tensor repeated along its axes: see `xgrad.tile`.
+
+    Parameters
+    ----------
+    *dims : int or tuple of int
+        How often this tensor is repeated along each axis.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.arange(2).tile(2, 2)
+    Tensor([[0, 1, 0, 1],
+            [0, 1, 0, 1]])
+    """
     return joining.tile(self, _shape(dims))
 
 
 def tril(self: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the lower triangles of matrices, with zeros above a diagonal: see `xgrad.tril`."""
+    """Return the lower triangles of matrices, with zeros above a diagonal: see `xgrad.tril`.
+
+    Parameters
+    ----------
+    diagonal : int, default 0
+        The last diagonal that is kept: above the main one if positive, below it if negative.
+    """
     return creation.tril(self, k=diagonal)
 
 
 def triu(self: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the upper triangles of matrices, with zeros below a diagonal: see `xgrad.triu`."""
+    """Return the upper triangles of matrices, with zeros below a diagonal: see `xgrad.triu`.
+
+    Parameters
+    ----------
+    diagonal : int, default 0
+        The first diagonal that is kept: above the main one if positive, below it if negative.
+    """
     return creation.triu(self, k=diagonal)
 
 
 @explained
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """Return this tensor with a new axis of length 1 at `dim`."""
+    """Return this tensor with a new axis of length 1 at `dim`.
+
+    Parameters
+    ----------
+    dim : int
+        The place of the new axis in the result.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones((2, 3)).unsqueeze(1).shape
+    (2, 1, 3)
+    """
     return manipulation.expand_dims(self, axis=dim)
 
 
@@ -137,6 +270,19 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     """Return a view of this tensor in another shape; ValueError if that needs a copy.
 
     Writes to the view reach this tensor.
+
+    Parameters
+    ----------
+    *shape : int or tuple of int
+        The lengths of the axes; one may be -1, which stands for the length that fits.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.zeros(4)
+    >>> x.view(2, 2)[0] = 1.0
+    >>> x
+    Tensor([1., 1., 0., 0.])
     """
     return writing.view(
         self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
@@ -144,12 +290,31 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return a view of this tensor in the shape of another."""
+    """Return a view of this tensor in the shape of another.
+
+    Parameters
+    ----------
+    other : Tensor
+        The tensor whose shape the view has.
+    """
     return writing.view(self, check_tensor("view_as", "its argument", other).shape)
 
 
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Return this tensor broadcast to a shape, in which -1 keeps a length."""
+    """Return this tensor broadcast to a shape, in which -1 keeps a length.
+
+    Parameters
+    ----------
+    *sizes : int or tuple of int
+        The lengths of the axes; new ones stand first.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([[1], [2]]).expand(-1, 3)
+    Tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     shape = _shape(sizes)
     lengths: tuple[Any, ...] = (None,) * (len(shape) - self.ndim) + self.shape
     return manipulation.broadcast_to(
@@ -158,7 +323,26 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
 
 
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return this tensor with the axes from `start_dim` to `end_dim` as one."""
+    """Return this tensor with the axes from `start_dim` to `end_dim` as one.
+
+    Parameters
+    ----------
+    start_dim : int, default 0
+        The first axis to join.
+    end_dim : int, default -1
+        The last axis to join.
+
+    Raises
+    ------
+    ValueError
+        If `start_dim` is after `end_dim`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones((2, 3, 4)).flatten(1).shape
+    (2, 12)
+    """
     if not self.ndim:
         return manipulation.reshape(self, (1,))
     start = front_axis("flatten", self, start_dim, "start_dim")
@@ -170,7 +354,19 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return this tensor with two axes exchanged."""
+    """Return this tensor with two axes exchanged.
+
+    Parameters
+    ----------
+    dim0, dim1 : int
+        The axes.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones((2, 3, 4)).transpose(0, 2).shape
+    (4, 3, 2)
+    """
     axes = list(range(len(self._data.shape)))
     try:
         axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
@@ -193,7 +389,20 @@ def contiguous(self: Tensor) -> Tensor:
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """Return this tensor on a GPU, by default the current one."""
+    """Return this tensor on a GPU, by default the current one.
+
+    Parameters
+    ----------
+    device : int, str or Device, optional
+        The GPU, by its number or name; by default the current one.
+    non_blocking : bool, default False
+        Accepted, and without effect.
+
+    Raises
+    ------
+    DeviceError
+        If there is no GPU, or CuPy is missing.
+    """
     target = f"cuda:{device}" if isinstance(device, int) else device or "cuda"
     return self.to(target, non_blocking=non_blocking)
 
@@ -219,7 +428,33 @@ def is_floating_point(self: Tensor) -> bool:
 
 
 def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
-    """Return random zeros and ones: one with the probabilities of this tensor, or `p`."""
+    """Return random zeros and ones: one with the probabilities of this tensor, or `p`.
+
+    Parameters
+    ----------
+    p : float or Tensor, optional
+        The probabilities of a one; by default this tensor's values, from 0 to 1.
+    generator : Generator, optional
+        The source of random numbers; by default the one of `xgrad.manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and the dtype of this tensor; without a gradient.
+
+    Raises
+    ------
+    TypeError
+        If this tensor has no floating dtype, and `p` is not given.
+    ValueError
+        If a probability is not from 0 to 1.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asarray([0.0, 1.0]).bernoulli()
+    Tensor([0., 1.])
+    """
     if p is None and self.dtype.kind != "f":
         raise TypeError(f"bernoulli: expected probabilities in a floating dtype, got {self.dtype}")
     probabilities: Any = self.detach() if p is None else p
@@ -240,19 +475,54 @@ def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
 
 
 def new_full(self: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
-    """Return a tensor full of a value, with this dtype and device."""
+    """Return a tensor full of a value, with this dtype and device.
+
+    Parameters
+    ----------
+    size : int or tuple of int
+        The shape.
+    fill_value : scalar
+        The value of each element.
+    **options
+        Options of `xgrad.full`: ``dtype`` and ``device``, by default those of this tensor, and
+        ``requires_grad``.
+    """
     return creation.full(
         size, fill_value, **{"dtype": self.dtype, "device": self.device, **options}
     )
 
 
 def new_ones(self: Tensor, *size: Any, **options: Any) -> Tensor:
-    """Return a tensor of ones, with this dtype and device."""
+    """Return a tensor of ones, with this dtype and device.
+
+    Parameters
+    ----------
+    *size : int or tuple of int
+        The shape.
+    **options
+        Options of `xgrad.ones`: ``dtype`` and ``device``, by default those of this tensor, and
+        ``requires_grad``.
+    """
     return creation.ones(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
 
 
 def new_zeros(self: Tensor, *size: Any, **options: Any) -> Tensor:
-    """Return a tensor of zeros, with this dtype and device."""
+    """Return a tensor of zeros, with this dtype and device.
+
+    Parameters
+    ----------
+    *size : int or tuple of int
+        The shape.
+    **options
+        Options of `xgrad.zeros`: ``dtype`` and ``device``, by default those of this tensor, and
+        ``requires_grad``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones(2, dtype=xgrad.float64).new_zeros(3)
+    Tensor([0., 0., 0.], dtype=float64)
+    """
     return creation.zeros(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
 
 
@@ -262,7 +532,13 @@ def numel(self: Tensor) -> int:
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return this tensor in the dtype and on the device of another."""
+    """Return this tensor in the dtype and on the device of another.
+
+    Parameters
+    ----------
+    other : Tensor
+        The tensor whose dtype and device the result has.
+    """
     return self.to(check_tensor("type_as", "its argument", other).device, dtype=other.dtype)
 
 

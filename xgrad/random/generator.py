@@ -420,6 +420,7 @@ class ContextGenerator(Generator):
 
 
 default_generator = ContextGenerator()
+"""The generator that functions without a `generator` use, with a state for each thread or task."""
 
 
 def manual_seed(seed: int) -> Generator:
