@@ -12,9 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # read when SciPy is imported
-from source_pages import linkcode_resolve as linkcode_resolve  # Sphinx's name of the option
-
 import xgrad
+from source_pages import linkcode_resolve as linkcode_resolve  # Sphinx's name of the option
 
 project = "xgrad"
 version = release = xgrad.__version__

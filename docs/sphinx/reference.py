@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sphinx.application import Sphinx
+
 from public_names import doc_of, is_value, summary
 from reference_pages import (
     GROUPS,
@@ -25,8 +27,6 @@ from reference_pages import (
     members_of,
     tensor_method,
 )
-from sphinx.application import Sphinx
-
 from xgrad import Function
 
 STANDARD = "https://data-apis.org/array-api/2025.12/API_specification/generated/array_api."
@@ -240,17 +240,14 @@ def add_derivative(
 
 
 def method_lines(name: str, method: Any, lines: list[str]) -> list[str]:
-    """Return the documentation of a method of tensors, which is short if another entry has it.
-
-    A method that is an op has the op's parameters, but for this tensor; its page has the rest.
-    """
+    """Return the documentation of a method of tensors, which is short if another entry has it."""
     op = getattr(method, "function", None)
-    if not isinstance(op, Function):
-        same = "" if method.__name__ == name else f"The same method as `Tensor.{method.__name__}`."
-        return [*summary("\n".join(lines)).splitlines(), "", same, ""] if same else lines
-    said = [summary("\n".join(lines)), ""]
-    this = f", with this tensor as `{op.inputs[0]}`" if len(op.inputs) > 1 else ""
-    return [*said, f"The function `xgrad.{method.__name__}`{this}.", ""]
+    if isinstance(op, Function):
+        this = f", with this tensor as `{op.inputs[0]}`" if len(op.inputs) > 1 else ""
+        return [summary("\n".join(lines)), "", f"The function `xgrad.{method.__name__}`{this}.", ""]
+    if method.__name__ != name:
+        return [summary("\n".join(lines)), "", f"Another name of `Tensor.{method.__name__}`.", ""]
+    return lines
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

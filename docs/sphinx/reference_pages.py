@@ -13,9 +13,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from public_names import function_of, is_value, members, source_of
-
 import xgrad
+from public_names import function_of, is_value, members, source_of
 
 #: Modules to import that no ``__all__`` leads to.
 MODULES = ("xgrad.backend", "xgrad.capture", "xgrad.einops", "xgrad.serialization")
@@ -323,7 +322,6 @@ INTERNAL = {
     "function": "what the module calls: the page has the function under its own name",
     "ratio": "a factor of a schedule, of which the class documents the formula",
     "half_log_det": "an intermediate value of log_prob",
-    "Device.level": "a depth of transforms",
     "Device.of": "a device of an array, for ops",
     "Function.of": "a function from a rule, for declarations of ops",
     "Function.signature": "the inputs and options of an op, for its calls",
