@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
@@ -54,8 +55,8 @@ def doc_of(name: str, x: Any) -> str:
 
 
 def summary(doc: str) -> str:
-    """Return the first paragraph of a docstring, in one line."""
-    return " ".join(doc.partition("\n\n")[0].split())
+    """Return the first paragraph of a docstring, in one line, without marks of references."""
+    return re.sub(r" \[\d+\]_", "", " ".join(doc.partition("\n\n")[0].split()))
 
 
 def function_of(member: Any) -> Any:
@@ -77,6 +78,6 @@ def members(kind: type, documented: set[type]) -> dict[str, tuple[Any, Any]]:
             break
         for name, member in vars(base).items() if base.__module__.startswith("xgrad") else ():
             if name[0] != "_" and name not in found and function_of(member):
-                above = [vars(other)[name] for other in inherited if name in vars(other)]
-                found[name] = member, above[0] if above else None
+                above = [inspect.getattr_static(other, name, None) for other in inherited]
+                found[name] = member, next(filter(None, above), None)
     return found

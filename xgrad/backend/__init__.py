@@ -21,7 +21,7 @@ class Backend:
 
     The constructor imports the library. If the library cannot be used, the constructor raises
     `DeviceError`, which says what is missing and what to install. Arrays below are the library's
-    own, never tensors.
+    own, never tensors, and `index` is the number of a device.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Backend:
         raise NotImplementedError
 
     def check_true(self, condition: Any) -> bool:
-        """Return whether an array of one bool is true, in a check of an argument."""
+        """Return whether `condition`, an array of one bool, is true, in a check of an argument."""
         return bool(condition)
 
     def shares_memory(self, x: Any, y: Any) -> bool:
@@ -192,7 +192,10 @@ class Backend:
         return x
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
-        """Return `count` signed integers of `width` random bits, as `philox.bits` bit for bit."""
+        """Return `count` signed integers of `width` random bits, as `philox.bits` bit for bit.
+
+        `seed` and `call` choose the numbers.
+        """
         return self.from_host(philox.bits(seed, call, width, count), index)
 
     def from_words(
@@ -204,14 +207,14 @@ class Backend:
         shape: Any,
         index: int,
     ) -> Any:
-        """Return the result of a function of `count` words of random bits, in a shape.
+        """Return the result of `make`, a function of `count` words of random bits, in a `shape`.
 
-        The function is computed on the host.
+        The function is computed on the host; `seed` and `call` choose the words.
         """
         return self.from_host(make(philox.words(seed, call, count)).reshape(shape), index)
 
     def set_tf32(self, enabled: bool) -> None:
-        """Set whether float32 products may use 10 bits of mantissa.
+        """Set whether float32 products may use 10 bits of mantissa, if `enabled`.
 
         Raises DeviceError if the library does not support that.
         """
@@ -236,7 +239,7 @@ class Backend:
         return None
 
     def elapsed(self, start: Any, end: Any) -> float:
-        """Return the seconds between two marks in a device's queue, which has passed both."""
+        """Return the seconds between the marks `start` and `end`, which the device has passed."""
         raise NotImplementedError
 
     def memory(self, index: int) -> dict[str, int]:

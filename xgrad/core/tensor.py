@@ -333,8 +333,32 @@ class Tensor(Methods, HintedTensor):
     ) -> None:
         """Add the gradients of this tensor to the ``.grad`` of every leaf that it depends on.
 
-        See `xgrad.autograd.backward`. `gradient` is the gradient of this tensor, of the same shape,
-        dtype and device; the default for a scalar is 1.
+        See `xgrad.autograd.backward`.
+
+        Parameters
+        ----------
+        gradient : Tensor, optional
+            The gradient of this tensor, of the same shape, dtype and device; by default 1, for a
+            tensor with one element.
+        retain_graph : bool, default False
+            Whether the graph is kept for another backward pass.
+        create_graph : bool, default False
+            Whether the pass is recorded, so that gradients have gradients.
+
+        Raises
+        ------
+        RuntimeError
+            If this tensor needs no gradient, or its graph was freed by an earlier pass.
+        ValueError
+            If the gradient does not fit, or is missing for several elements.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> x = xgrad.asarray([1.0, 2.0], requires_grad=True)
+        >>> (x * x).backward(xgrad.asarray([1.0, 10.0]))
+        >>> x.grad
+        Tensor([ 2., 40.])
         """
         providers.module("autograd").backward(
             self, gradient, retain_graph=retain_graph, create_graph=create_graph

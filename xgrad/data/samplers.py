@@ -344,7 +344,7 @@ class DistributedSampler(Sampler[int]):
         self.drop_last = flag(name, "drop_last", drop_last)
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of an epoch; without it, all epochs have the same order."""
+        """Choose the order of the epoch `epoch`; without this call, all have the same order."""
         self.epoch = count("DistributedSampler.set_epoch", "epoch", epoch, 0)
 
     def __iter__(self) -> Iterator[int]:

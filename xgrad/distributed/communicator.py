@@ -71,14 +71,17 @@ class Communicator:
     def sums(
         self, tensors: Iterable[Tensor], count: int, call: str = "sums"
     ) -> tuple[tuple[Tensor, ...], int]:
-        """Return the sums over samples, and the number of samples, over all ranks."""
+        """Return the sums of `tensors`, and the sum of `count`, over all ranks.
+
+        The tensors are sums over samples, `count` is their number, and `call` is for `meet`.
+        """
         self.meet(call)
         return tuple(map(self.all_reduce, tensors)), sum(self.gather_objects(count))
 
     def broadcast(self, *objects: Any) -> None:
         """Load the state of rank 0 into the objects of all other ranks.
 
-        Objects are modules, optimizers or others with `state_dict`.
+        `objects` are modules, optimizers or others with `state_dict`.
         """
         # on all ranks, since some objects gather their state
         states = [x.state_dict() for x in objects]
@@ -150,4 +153,4 @@ class Communicator:
         """Replace each part of a one-dimensional array by the data of the rank that owns it."""
 
     def abort(self, status: int = 1) -> None:
-        """End all processes at once, after a message that names this one."""
+        """End all processes at once, with an exit `status`, after a message that names this one."""

@@ -59,7 +59,7 @@ class Transform:
         return self._call(x)
 
     def inv(self, y: Tensor) -> Tensor:
-        """Return the samples of values."""
+        """Return the samples whose values are `y`."""
         return self._inverse(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ class Transform:
         raise NotImplementedError
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of the values of samples of a shape."""
+        """Return the shape of the values of samples of a `shape`."""
         return shape
 
     def __eq__(self, other: object) -> bool:

@@ -151,7 +151,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> AdaptiveOutput:
         """Return the log-probabilities of the targets, and the loss.
 
-        The input has shape (batch, in_features), and the target (batch,); or (in_features,) and ().
+        `input` has shape (batch, in_features), and `target` (batch,); or (in_features,) and ().
         """
         name = type(self).__name__
         x = self._checked(input)
@@ -177,7 +177,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def log_prob(self, input: Tensor) -> Tensor:
         """Return the log-probabilities of all classes.
 
-        The input has shape (batch, in_features), and the result (batch, n_classes).
+        `input` has shape (batch, in_features), and the result (batch, n_classes).
 
         Examples
         --------
@@ -198,7 +198,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def predict(self, input: Tensor) -> Tensor:
         """Return the most probable class of each row.
 
-        The input has shape (batch, in_features), and the result (batch,).
+        `input` has shape (batch, in_features), and the result (batch,).
 
         Examples
         --------

@@ -186,8 +186,8 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output, of the shape of `query`, and the attention weights.
 
-        The inputs have shape (length, batch, channels), or (batch, length, channels) if
-        `batch_first`, or (length, channels) without a batch. `key_padding_mask` has shape (batch,
+        `query`, `key` and `value` have shape (length, batch, channels), or (batch, length,
+        channels) if `batch_first`, or (length, channels) without a batch. `key_padding_mask` has shape (batch,
         keys); `attn_mask` has shape (queries, keys), or (batch * heads, queries, keys). In a
         boolean mask, True excludes a key, unlike in `functional.scaled_dot_product_attention`; a
         floating mask is added to the scores. `is_causal` excludes the keys after each query and

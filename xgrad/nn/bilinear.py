@@ -82,7 +82,7 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """Return the output, of shape (..., out_features)."""
+        """Return the output for `input1` and `input2`, of shape (..., out_features)."""
         input1 = of_dtype_of(self.weight, input1, "Bilinear", "input1")
         input2 = of_dtype_of(self.weight, input2, "Bilinear", "input2")
         return bilinear(input1, input2, self.weight, self.bias)

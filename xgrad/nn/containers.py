@@ -85,19 +85,19 @@ class ListContainer(Container[T]):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add several values at the end, and return this collection."""
+        """Add several `values` at the end, and return this collection."""
         for value in list(values):
             self.append(value)
         return self
 
     def insert(self, index: int, value: Any) -> None:
-        """Insert a value before an index, and renumber the values after it."""
+        """Insert a value before `index`, and renumber the values after it."""
         items: list[tuple[str, Any]] = list(self._items())
         items.insert(index, ("0", value))
         self._replace(items)
 
     def pop(self, index: int = -1) -> T:
-        """Remove and return the value at an index, and renumber the values after it."""
+        """Remove and return the value at `index`, and renumber the values after it."""
         value = list(self)[index]
         del self[index]
         return value
@@ -143,12 +143,12 @@ class DictContainer(Container[T]):
         return dict(self._items()).items()
 
     def update(self, contents: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Set several values by name."""
+        """Set several values: `contents` has them by name, or as pairs."""
         for key, value in dict(contents).items():
             self[key] = value
 
     def pop(self, key: str) -> T:
-        """Remove and return the value of a name."""
+        """Remove and return the value of the name `key`."""
         value = self[key]
         delattr(self, key)
         return value

@@ -330,7 +330,7 @@ class EmbeddingBag(_Table):
     ) -> Tensor:
         """Return the reduction of each bag, of shape (bags, embedding_dim).
 
-        The arguments are the same as in `functional.embedding_bag`.
+        The parameters are the same as in `functional.embedding_bag`.
         """
         return embedding_bag(
             input,

@@ -359,7 +359,10 @@ class Module(CallableModule, ComputedAttributes):
     # Changes to all modules, parameters and buffers
 
     def train(self, mode: bool = True) -> Self:
-        """Set training or evaluation mode for this module and all nested ones, and return it."""
+        """Set training mode for this module and all nested ones, and return it.
+
+        Evaluation mode if `mode` is False.
+        """
         for module in self.modules():
             module.training = mode
         return self
@@ -369,7 +372,7 @@ class Module(CallableModule, ComputedAttributes):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set whether the parameters require gradients, and return this module."""
+        """Set `requires_grad` of all parameters, and return this module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self

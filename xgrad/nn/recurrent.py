@@ -311,7 +311,7 @@ class GRU(GatedUnit, _Layers):
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         """Return the last layer's hidden states, and all layers' hidden states after the last step.
 
-        The shapes are the same as in `RNN.forward`.
+        The parameters are the same as in `RNN.forward`.
         """
         out, (h,) = self._forward(input, hx)
         return out, h
@@ -416,9 +416,9 @@ class LSTM(LongShortUnit, _Layers):
     ) -> tuple[Any, tuple[Tensor, Tensor]]:
         """Return the last layer's hidden states, and the final pair of hidden states and cells.
 
-        The pair holds the states of all layers after the last step. `hx` is the pair before the
-        first step, by default zeros. The shapes are the same as in `RNN.forward`; with `proj_size`,
-        it is the last axis of the hidden states, not of the cells.
+        The pair holds the states of all layers after the last step. The parameters are the same as
+        in `RNN.forward`, but `hx` is the pair before the first step, by default zeros; with
+        `proj_size`, that is the last axis of the hidden states, not of the cells.
         """
         out, (h, c) = self._forward(input, hx)
         return out, (h, c)

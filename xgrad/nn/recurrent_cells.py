@@ -361,7 +361,7 @@ class RNNCell(PlainUnit, _Cell):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """Return the state after an input.
 
-        The input has shape (batch, in) and the state (batch, hidden), or both have no batch axis.
+        `input` has shape (batch, in) and the state (batch, hidden), or both have no batch axis.
         `hx` is the previous state, by default zeros.
         """
         return self._forward(input, hx)[0]
@@ -407,7 +407,10 @@ class GRUCell(GatedUnit, _Cell):
     """
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the state after an input: see `RNNCell.forward`."""
+        """Return the state after an input.
+
+        The parameters are the same as in `RNNCell.forward`.
+        """
         return self._forward(input, hx)[0]
 
 
@@ -452,9 +455,9 @@ class LSTMCell(LongShortUnit, _Cell):
     """
 
     def forward(self, input: Tensor, hx: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Return the hidden state and the cell after an input: see `RNNCell.forward`.
+        """Return the hidden state and the cell after an input.
 
-        `hx` is the pair of previous ones.
+        The parameters are the same as in `RNNCell.forward`, but `hx` is the pair of previous ones.
         """
         h, c = self._forward(input, hx)
         return h, c

@@ -148,7 +148,8 @@ class TransformerEncoderLayer(Module):
     ) -> Tensor:
         """Return a tensor of the shape of `src`.
 
-        The masks are the same as in `MultiheadAttention.forward`.
+        `src_mask` and `src_key_padding_mask` are the masks of `MultiheadAttention.forward`, and
+        `is_causal` says that each position attends to earlier ones alone.
         """
         masks: dict[str, Any] = {"attn_mask": src_mask, "key_padding_mask": src_key_padding_mask}
         masks["is_causal"] = is_causal
@@ -228,7 +229,8 @@ class TransformerEncoder(Module):
     ) -> Tensor:
         """Return a tensor of the shape of `src`.
 
-        The masks are the same as in `MultiheadAttention.forward`; None for `is_causal` is False.
+        `mask` and `src_key_padding_mask` are the masks of `MultiheadAttention.forward`; None for
+        `is_causal` is False.
         """
         masks = {"src_mask": mask, "src_key_padding_mask": src_key_padding_mask}
         for layer in self.layers:

@@ -134,8 +134,9 @@ class TransformerDecoderLayer(Module):
         """Return a tensor of the shape of `tgt`.
 
         `memory` are the keys and values of the second part, such as the output of an encoder. The
-        masks are the same as in `MultiheadAttention.forward`, for the attention to `tgt` and to
-        `memory`.
+        masks are the same as in `MultiheadAttention.forward`: `tgt_mask`, `tgt_key_padding_mask`
+        and `tgt_is_causal` for the attention to `tgt`; `memory_mask`, `memory_key_padding_mask` and
+        `memory_is_causal` for the attention to `memory`.
         """
         own = tgt_mask, tgt_key_padding_mask, tgt_is_causal
         others = memory_mask, memory_key_padding_mask, memory_is_causal
@@ -230,7 +231,7 @@ class TransformerDecoder(Module):
     ) -> Tensor:
         """Return a tensor of the shape of `tgt`.
 
-        The arguments are the same as in `TransformerDecoderLayer.forward`; None for
+        The parameters are the same as in `TransformerDecoderLayer.forward`; None for
         `tgt_is_causal` is False.
         """
         masks = {
@@ -371,8 +372,9 @@ class Transformer(Module):
     ) -> Tensor:
         """Return a tensor of the shape of `tgt`.
 
-        The masks are the same as in `MultiheadAttention.forward`: for the encoder, and for the
-        decoder's attention to `tgt` and to the output of the encoder. None for `src_is_causal` or
+        `src` is the input of the encoder, and `tgt` of the decoder. The other parameters are the
+        masks of `MultiheadAttention.forward`: for the encoder, and for the decoder's attention to
+        `tgt` and to the output of the encoder. None for `src_is_causal` or
         `tgt_is_causal` is False.
         """
         memory = self.encoder(

@@ -26,7 +26,10 @@ class _MaxUnpooling(Module):
         self.padding = lengths(name, "padding", padding, ndim, 0)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Return the elements of `input` at their indices, and zeros elsewhere."""
+        """Return the elements of `input` at their `indices`, and zeros elsewhere.
+
+        `output_size` is the shape of the result, where the window alone does not decide it.
+        """
         options = self.kernel_size, self.stride, self.padding, output_size
         return unpool_maximum(type(self).__name__, input, indices, *options, self.ndim)
 

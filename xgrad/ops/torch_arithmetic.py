@@ -495,7 +495,10 @@ def addcdiv_(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
 
 
 def addmm_(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Give this tensor the value of `addmm`, and return it."""
+    """Give this tensor the value of `addmm`, and return it.
+
+    The parameters are those of `addmm`.
+    """
     return _updated(self, addmm, mat1, mat2, beta=beta, alpha=alpha)
 
 

@@ -109,7 +109,7 @@ class GradScaler:
         return float(self._scale) if self._enabled else 1.0
 
     def scale(self, outputs: T) -> T:
-        """Return a loss, or all losses in a container, multiplied by the factor."""
+        """Return `outputs`, a loss or all losses in a container, multiplied by the factor."""
         if not self._enabled:
             return outputs
         losses = [x for _, x in trees.leaves(outputs)]
@@ -118,7 +118,7 @@ class GradScaler:
 
     @no_grad()
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer by the factor, before clipping.
+        """Divide the gradients of `optimizer` by the factor, before clipping.
 
         Without this call, `step` does it.
         """
@@ -146,7 +146,7 @@ class GradScaler:
         self._found[id(optimizer)] = functools.reduce(logical_or, found)
 
     def step(self, optimizer: Optimizer) -> None:
-        """Take a step of the optimizer, which has no effect if a gradient is not finite."""
+        """Take a step of `optimizer`, which has no effect if a gradient is not finite."""
         if not self._enabled:
             optimizer.step()
             return

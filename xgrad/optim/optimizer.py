@@ -151,7 +151,9 @@ class Optimizer:
         return {}
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        """Add a group of parameters: a dict of ``"params"`` and the options that differ for it.
+        """Add a group of parameters.
+
+        `group` is a dict of ``"params"`` and the options that differ for them.
 
         Raises
         ------

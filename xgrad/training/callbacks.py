@@ -106,7 +106,7 @@ class EarlyStopping(Callback):
         self.best_weights: dict[str, Tensor] = {}
 
     def best_epoch(self, history: Iterable[Mapping[str, float]]) -> int:
-        """Return the number of the best epoch, the first on ties; 0 for an empty history."""
+        """Return the number of the best epoch in `history`, the first on ties; 0 if it is empty."""
         values = [self.sign * line[self.monitor] for line in history]
         return (
             min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i])) + 1

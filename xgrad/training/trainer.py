@@ -27,7 +27,7 @@ Totals = tuple[Tensor, ...]  # sums of the loss and the metrics over samples, on
 
 
 class Callback:
-    """Base class of callbacks, whose methods a `Trainer` calls with itself as the argument.
+    """Base class of callbacks, whose methods a `Trainer` calls with itself as `trainer`.
 
     By default, the methods do nothing.
 
@@ -223,7 +223,7 @@ class Trainer:
         self.eval_step: Callable[..., Totals] = capturing(eval_step)
 
     def fit(self, epochs: int) -> list[dict[str, float]]:
-        """Train up to a total number of epochs, and return the history.
+        """Train up to a total number of `epochs`, and return the history.
 
         The total includes the epochs of `load_state_dict`. ValueError is raised if `train_loader`
         has no batches, or if a metric does not return a value for each sample.
@@ -291,7 +291,7 @@ class Trainer:
                 done()
 
     def evaluate(self, loader: DataLoader) -> dict[str, float]:
-        """Return the mean loss and metrics of `eval_model` on batches.
+        """Return the mean loss and metrics of `eval_model` on the batches of `loader`.
 
         The batches are dealt to the ranks in turn. This waits for the device.
         """

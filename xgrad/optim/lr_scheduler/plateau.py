@@ -94,7 +94,7 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: Any) -> None:  # type: ignore[override]
         """Compare a metric with the best one so far, and reduce the learning rates on a plateau.
 
-        The metric is a number or a tensor.
+        `metrics` is a number or a tensor.
         """
         refuse("ReduceLROnPlateau.step reads a metric: call it after the captured step")
         try:
