@@ -34,6 +34,8 @@ def mathml(formula: str, display: str = "inline") -> str:
     # The converter writes what it does not know as it stands.
     if unknown := re.findall(r"\\\w+", markup) + re.findall("&(?!#)", markup):
         raise ValueError(f"{', '.join(unknown)}: unknown command or environment")
+    # Capital Greek letters are upright in TeX.
+    markup = re.sub(r"<mi>(?=&#x0039[1-9A-F];|&#x003A[0-9];)", '<mi mathvariant="normal">', markup)
     # TeX has no space between the name of a function and a parenthesis, and a thin one after a
     # factor.
     markup = re.sub(r"<mo>(\w{2,})</mo>", r"<mi>\1</mi>", markup)

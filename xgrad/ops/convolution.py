@@ -79,7 +79,7 @@ def convolution(
     - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
     - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
 
-    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+    Here, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
     """
     out = xp.matmul(_matrix(xp, weight, groups), _columns(xp, input, window, groups))
     out = xp.reshape(out, (weight.shape[0], input.shape[0], *window.out))
@@ -332,7 +332,7 @@ def conv1d(
     - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
     - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
 
-    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+    Here, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def conv2d(
     - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
     - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
 
-    There, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
+    Here, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
     :math:`d` the dilation, and :math:`a` the padding.
 
     Examples
@@ -456,7 +456,7 @@ def conv_transpose1d(
     - Gradient for `weight`: :math:`\sum_{n, p} x_{n, c, p}\, \bar y_{n, o, s p + d k - a}`
     - Gradient for `bias`: :math:`\sum_{n, q} \bar y_{n, o, q}`
 
-    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+    Here, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
 
     Examples
     --------
@@ -530,7 +530,7 @@ def conv_transpose2d(
     - Gradient for `weight`: :math:`\sum_{n, p} x_{n, c, p}\, \bar y_{n, o, s p + d k - a}`
     - Gradient for `bias`: :math:`\sum_{n, q} \bar y_{n, o, q}`
 
-    There, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
+    Here, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
     :math:`d` the dilation, and :math:`a` the padding.
 
     Examples

@@ -68,7 +68,7 @@ def gumbel_softmax(
     - Gradient for `logits`:
       :math:`\frac{1}{\tau}\, y_i \left(\bar y_i - \sum_j \bar y_j\, y_j\right)`
 
-    There, :math:`u` is uniform between 0 and 1; with `hard`, :math:`y` in the gradient is the
+    Here, :math:`u` is uniform between 0 and 1; with `hard`, :math:`y` in the gradient is the
     probabilities.
 
     Examples

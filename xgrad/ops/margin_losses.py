@@ -121,7 +121,7 @@ def cosine_embedding_loss(
     - Gradient for `input2`: :math:`\bar c \left(\frac{x_1}{\lVert x_1 \rVert\, \lVert x_2 \rVert} -
       \frac{c\, x_2}{\lVert x_2 \rVert^2}\right)`
 
-    There, :math:`\bar c` is :math:`-\bar y` if :math:`t = 1`, and :math:`\bar y\, [c \ge m]` if
+    Here, :math:`\bar c` is :math:`-\bar y` if :math:`t = 1`, and :math:`\bar y\, [c \ge m]` if
     :math:`t = -1`.
 
     Examples

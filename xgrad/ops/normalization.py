@@ -298,7 +298,7 @@ def layer_norm(
     - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
     - Gradient for `bias`: :math:`\sum \bar y`
 
-    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    Here, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
     and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
 
     Examples
@@ -352,7 +352,7 @@ def rms_norm(
     - Gradient for `input`: :math:`\frac{u - \hat x\, \langle u\, \hat x \rangle}{r}`
     - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
 
-    There, :math:`\langle \cdot \rangle` is the mean over the last axes, and
+    Here, :math:`\langle \cdot \rangle` is the mean over the last axes, and
     :math:`u = \gamma\, \bar y`.
 
     Examples
@@ -418,7 +418,7 @@ def group_norm(
     - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
     - Gradient for `bias`: :math:`\sum \bar y`
 
-    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    Here, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
     and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
 
     Examples
@@ -504,7 +504,7 @@ def batch_norm(
     - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
     - Gradient for `bias`: :math:`\sum \bar y`
 
-    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    Here, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
     and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
 
     Examples
@@ -579,7 +579,7 @@ def instance_norm(
     - Gradient for `weight`: :math:`\sum \bar y\, \hat x`
     - Gradient for `bias`: :math:`\sum \bar y`
 
-    There, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
+    Here, :math:`\langle \cdot \rangle` is the mean over the normalized axes, :math:`\mu` the mean
     and :math:`\sigma^2` the variance of :math:`x`, and :math:`u = \gamma\, \bar y`.
 
     Examples

@@ -123,7 +123,7 @@ def lstm(xp: Any, x: Any, weight: Any, h: Any, c: Any, *, reverse: bool = False)
     - Gradient for `h`: :math:`W^\top \bar z_1`
     - Gradient for `c`: :math:`\bar c_1 f_1`
 
-    There, :math:`\bar h_t` has the gradient that arrives and :math:`W^\top \bar z_{t + 1}`, and
+    Here, :math:`\bar h_t` has the gradient that arrives and :math:`W^\top \bar z_{t + 1}`, and
     :math:`\bar c_t` is :math:`\bar c_{t + 1} f_{t + 1} + \bar h_t\, o_t (1 - \tanh^2(c_t))`.
     """
     states, cells, gates = _lstm_steps(xp, x, weight, h, c, reverse)
@@ -214,7 +214,7 @@ def gru(xp: Any, x: Any, weight: Any, h: Any, bias: Any = None, *, reverse: bool
     - Gradient for `h`: :math:`\bar h_1 z_1 + W^\top \bar s_1`
     - Gradient for `bias`: :math:`\sum_t \bar s_t`
 
-    There, :math:`\bar h_t` has the gradient that arrives and
+    Here, :math:`\bar h_t` has the gradient that arrives and
     :math:`\bar h_{t + 1} z_{t + 1} + W^\top \bar s_{t + 1}`.
     """
     return _gru_steps(xp, x, weight, h, bias, reverse)

@@ -52,7 +52,7 @@ def local_response_norm(
     - Gradient for `input`: :math:`\frac{\bar y_c}{d_c^\beta} - \frac{2 \alpha \beta}{n}\, x_c
       \sum_{j:\, c \in N_j} \frac{\bar y_j\, y_j}{d_j}`
 
-    There, :math:`N_c` are the :math:`n` channels around :math:`c`.
+    Here, :math:`N_c` are the :math:`n` channels around :math:`c`.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def conv3d(
     - Gradient for `weight`: :math:`\sum_{n, p} \bar y_{n, o, p}\, x_{n, c, q}`
     - Gradient for `bias`: :math:`\sum_{n, p} \bar y_{n, o, p}`
 
-    There, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
+    Here, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
     :math:`d` the dilation, and :math:`a` the padding.
 
     Examples
@@ -120,7 +120,7 @@ def conv_transpose3d(
     - Gradient for `weight`: :math:`\sum_{n, p} x_{n, c, p}\, \bar y_{n, o, s p + d k - a}`
     - Gradient for `bias`: :math:`\sum_{n, q} \bar y_{n, o, q}`
 
-    There, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
+    Here, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
     :math:`d` the dilation, and :math:`a` the padding.
 
     Examples

@@ -55,7 +55,7 @@ def max_pool3d(
     - Gradient for `input`: :math:`\bar x_q = \sum_p \bar y_p\, [q = q_p]`, with the first largest
       element :math:`q_p` of the window :math:`p`
 
-    There, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+    Here, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
 
     On ties, the first element gets the gradient.
 
@@ -113,7 +113,7 @@ def avg_pool3d(
 
     - Gradient for `input`: :math:`\bar x_q = \frac{1}{K} \sum_{p, k:\, s p + k - a = q} \bar y_p`
 
-    There, :math:`s` is the stride, :math:`a` the padding, and :math:`K` the number of elements that
+    Here, :math:`s` is the stride, :math:`a` the padding, and :math:`K` the number of elements that
     count.
 
     Examples
