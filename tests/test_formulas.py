@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import xgrad.ops
+from xgrad import nn
 from xgrad.core.function import Function
 
 ROOT = Path(__file__).parents[1]
@@ -75,6 +76,22 @@ OPS = list(declared_ops())
 @pytest.mark.parametrize(("op", "documented"), [row[1:] for row in OPS], ids=[r[0] for r in OPS])
 def test_docstring_of_op_has_its_function_and_gradients(op: Any, documented: Any) -> None:
     assert without_gradients(op, documented) == ""
+
+
+def test_modules_have_the_formulas_of_their_functions() -> None:
+    """A module shows the formula of the function that it says to see."""
+    compared = 0
+    for name in nn.__all__:
+        module = getattr(nn, name)
+        text = inspect.getdoc(module) or ""
+        function = getattr(module, "function", None)
+        if (named := re.search(r"`functional\.(\w+)`", text)) and function is None:
+            function = getattr(nn.functional, named[1])
+        if function is not None and (formula := BLOCK.search(text)):
+            expected = BLOCK.search(inspect.getdoc(function) or "")
+            assert expected is not None and formula[0].split() == expected[0].split(), name
+            compared += 1
+    assert compared > 50
 
 
 def formulas() -> Iterator[tuple[str, str]]:

@@ -61,12 +61,16 @@ class InPlaceActivation(Activation):
 
 
 class ReLU(InPlaceActivation):
-    """The positive part of each element.
+    r"""The positive part of each element.
 
     Parameters
     ----------
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = \max(x, 0)
 
     Examples
     --------
@@ -79,7 +83,11 @@ class ReLU(InPlaceActivation):
 
 
 class Sigmoid(Activation):
-    """The logistic function of each element.
+    r"""The logistic function of each element.
+
+    Notes
+    -----
+    .. math:: y = \sigma(x) = \frac{1}{1 + e^{-x}}
 
     Examples
     --------
@@ -92,7 +100,11 @@ class Sigmoid(Activation):
 
 
 class Tanh(Activation):
-    """The hyperbolic tangent of each element.
+    r"""The hyperbolic tangent of each element.
+
+    Notes
+    -----
+    .. math:: y = \tanh(x)
 
     Examples
     --------
@@ -105,7 +117,7 @@ class Tanh(Activation):
 
 
 class GELU(Activation):
-    """``input * P(X <= input)`` for a standard normal X: see `functional.gelu`.
+    r"""``input * P(X <= input)`` for a standard normal X: see `functional.gelu`.
 
     Parameters
     ----------
@@ -116,6 +128,11 @@ class GELU(Activation):
     ------
     ValueError
         If `approximate` is unknown.
+
+    Notes
+    -----
+    .. math:: y = x\, \Phi(x), \quad \Phi(x) \approx \frac{1 + \tanh(u)}{2}, \quad
+        u = \sqrt{\frac{2}{\pi}} \left(x + 0.044715\, x^3\right)
 
     Examples
     --------
@@ -134,12 +151,16 @@ class GELU(Activation):
 
 
 class SiLU(InPlaceActivation):
-    """``input * sigmoid(input)``, also known as swish.
+    r"""``input * sigmoid(input)``, also known as swish.
 
     Parameters
     ----------
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = x\, \sigma(x)
 
     Examples
     --------
@@ -152,12 +173,16 @@ class SiLU(InPlaceActivation):
 
 
 class Mish(InPlaceActivation):
-    """``input * tanh(softplus(input))``.
+    r"""``input * tanh(softplus(input))``.
 
     Parameters
     ----------
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = x \tanh(s(x)), \quad s(x) = \ln(1 + e^x)
 
     Examples
     --------
@@ -170,7 +195,7 @@ class Mish(InPlaceActivation):
 
 
 class ELU(InPlaceActivation):
-    """Positive elements unchanged, and ``alpha * (exp(input) - 1)`` for the others.
+    r"""Positive elements unchanged, and ``alpha * (exp(input) - 1)`` for the others.
 
     Parameters
     ----------
@@ -178,6 +203,15 @@ class ELU(InPlaceActivation):
         The function tends to ``-alpha`` far below 0.
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            x & \text{if } x > 0 \\
+            \alpha\, (e^x - 1) & \text{otherwise}
+        \end{cases}
 
     Examples
     --------
@@ -196,12 +230,22 @@ class ELU(InPlaceActivation):
 
 
 class SELU(InPlaceActivation):
-    """`ELU` with constants that keep the mean 0 and the variance 1: see `functional.selu`.
+    r"""`ELU` with constants that keep the mean 0 and the variance 1: see `functional.selu`.
 
     Parameters
     ----------
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            \lambda\, x & \text{if } x > 0 \\
+            \lambda\, \alpha\, (e^x - 1) & \text{otherwise}
+        \end{cases}
+        \qquad \alpha \approx 1.6733, \quad \lambda \approx 1.0507
 
     Examples
     --------
@@ -214,7 +258,7 @@ class SELU(InPlaceActivation):
 
 
 class CELU(InPlaceActivation):
-    """Positive elements unchanged, and ``alpha * (exp(input / alpha) - 1)`` for the others.
+    r"""Positive elements unchanged, and ``alpha * (exp(input / alpha) - 1)`` for the others.
 
     Parameters
     ----------
@@ -227,6 +271,15 @@ class CELU(InPlaceActivation):
     ------
     ValueError
         If `alpha` is 0.
+
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            x & \text{if } x > 0 \\
+            \alpha\, (e^{x / \alpha} - 1) & \text{otherwise}
+        \end{cases}
 
     Examples
     --------
@@ -245,7 +298,7 @@ class CELU(InPlaceActivation):
 
 
 class LeakyReLU(InPlaceActivation):
-    """Positive elements unchanged, and the others times `negative_slope`.
+    r"""Positive elements unchanged, and the others times `negative_slope`.
 
     Parameters
     ----------
@@ -253,6 +306,10 @@ class LeakyReLU(InPlaceActivation):
         The slope below 0.
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > 0 \\ s\, x & \text{otherwise} \end{cases}
 
     Examples
     --------
@@ -271,12 +328,16 @@ class LeakyReLU(InPlaceActivation):
 
 
 class ReLU6(InPlaceActivation):
-    """Elements clipped to between 0 and 6.
+    r"""Elements clipped to between 0 and 6.
 
     Parameters
     ----------
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = \min(\max(x, 0), 6)
 
     Examples
     --------
@@ -289,7 +350,7 @@ class ReLU6(InPlaceActivation):
 
 
 class Hardtanh(InPlaceActivation):
-    """Elements clipped to an interval.
+    r"""Elements clipped to an interval.
 
     Parameters
     ----------
@@ -302,6 +363,10 @@ class Hardtanh(InPlaceActivation):
     ------
     ValueError
         If `min_val` is not below `max_val`.
+
+    Notes
+    -----
+    .. math:: y = \min(\max(x, a), b)
 
     Examples
     --------
@@ -320,12 +385,16 @@ class Hardtanh(InPlaceActivation):
 
 
 class Hardsigmoid(InPlaceActivation):
-    """``input / 6 + 1 / 2``, clipped to between 0 and 1.
+    r"""``input / 6 + 1 / 2``, clipped to between 0 and 1.
 
     Parameters
     ----------
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = \frac{\min(\max(x + 3, 0), 6)}{6}
 
     Examples
     --------
@@ -338,12 +407,16 @@ class Hardsigmoid(InPlaceActivation):
 
 
 class Hardswish(InPlaceActivation):
-    """``input * hardsigmoid(input)``.
+    r"""``input * hardsigmoid(input)``.
 
     Parameters
     ----------
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = x\, \frac{\min(\max(x + 3, 0), 6)}{6}
 
     Examples
     --------
@@ -356,7 +429,7 @@ class Hardswish(InPlaceActivation):
 
 
 class Softplus(Activation):
-    """``log(1 + exp(beta * input)) / beta``, which is positive.
+    r"""``log(1 + exp(beta * input)) / beta``, which is positive.
 
     Parameters
     ----------
@@ -369,6 +442,10 @@ class Softplus(Activation):
     ------
     ValueError
         If `beta` is 0.
+
+    Notes
+    -----
+    .. math:: y = \frac{1}{\beta} \ln(1 + e^{\beta x})
 
     Examples
     --------
@@ -387,7 +464,11 @@ class Softplus(Activation):
 
 
 class Softsign(Activation):
-    """``input / (1 + abs(input))``.
+    r"""``input / (1 + abs(input))``.
+
+    Notes
+    -----
+    .. math:: y = \frac{x}{1 + |x|}
 
     Examples
     --------
@@ -400,7 +481,11 @@ class Softsign(Activation):
 
 
 class LogSigmoid(Activation):
-    """The logarithm of the logistic function of each element.
+    r"""The logarithm of the logistic function of each element.
+
+    Notes
+    -----
+    .. math:: y = \ln(\sigma(x)) = -\ln(1 + e^{-x})
 
     Examples
     --------
@@ -413,7 +498,11 @@ class LogSigmoid(Activation):
 
 
 class Tanhshrink(Activation):
-    """``input - tanh(input)``.
+    r"""``input - tanh(input)``.
+
+    Notes
+    -----
+    .. math:: y = x - \tanh(x)
 
     Examples
     --------
@@ -426,7 +515,7 @@ class Tanhshrink(Activation):
 
 
 class Softshrink(Activation):
-    """Elements moved towards 0 by `lambd`; elements that are closer to 0 become 0.
+    r"""Elements moved towards 0 by `lambd`; elements that are closer to 0 become 0.
 
     Parameters
     ----------
@@ -437,6 +526,10 @@ class Softshrink(Activation):
     ------
     ValueError
         If `lambd` is negative.
+
+    Notes
+    -----
+    .. math:: y = \operatorname{sign}(x) \max(|x| - \lambda, 0)
 
     Examples
     --------
@@ -455,7 +548,7 @@ class Softshrink(Activation):
 
 
 class Hardshrink(Activation):
-    """Elements unchanged, except that those from ``-lambd`` to ``lambd`` become 0.
+    r"""Elements unchanged, except that those from ``-lambd`` to ``lambd`` become 0.
 
     Parameters
     ----------
@@ -466,6 +559,10 @@ class Hardshrink(Activation):
     ------
     ValueError
         If `lambd` is negative.
+
+    Notes
+    -----
+    .. math:: y = x\, [|x| > \lambda]
 
     Examples
     --------
@@ -484,7 +581,7 @@ class Hardshrink(Activation):
 
 
 class Threshold(InPlaceActivation):
-    """Elements above `threshold` unchanged, and `value` in place of the others.
+    r"""Elements above `threshold` unchanged, and `value` in place of the others.
 
     Parameters
     ----------
@@ -492,6 +589,10 @@ class Threshold(InPlaceActivation):
         The threshold, and the value that replaces other elements.
     inplace : bool, default False
         Whether the input gets the value, too: see `functional.relu`.
+
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > t \\ v & \text{otherwise} \end{cases}
 
     Examples
     --------
@@ -510,7 +611,7 @@ class Threshold(InPlaceActivation):
 
 
 class GLU(Activation):
-    """``a * sigmoid(b)``, where ``a`` and ``b`` are the halves of an axis.
+    r"""``a * sigmoid(b)``, where ``a`` and ``b`` are the halves of an axis.
 
     Parameters
     ----------
@@ -523,6 +624,10 @@ class GLU(Activation):
         In the call, if the length of the axis is odd.
     IndexError
         In the call, if the axis does not exist.
+
+    Notes
+    -----
+    .. math:: y = a\, \sigma(b), \quad x = (a, b)
 
     Examples
     --------
@@ -541,7 +646,7 @@ class GLU(Activation):
 
 
 class PReLU(Module):
-    """Positive elements unchanged, and the others times a trained weight: see `functional.prelu`.
+    r"""Positive elements unchanged, and the others times a trained weight: see `functional.prelu`.
 
     Parameters
     ----------
@@ -566,6 +671,10 @@ class PReLU(Module):
         channels.
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > 0 \\ w\, x & \text{otherwise} \end{cases}
 
     Examples
     --------

@@ -34,7 +34,7 @@ from xgrad.ops.precision import is_cast
 
 
 class MultiheadAttention(Module):
-    """Multi-head attention: see `functional.scaled_dot_product_attention`.
+    r"""Multi-head attention: see `functional.scaled_dot_product_attention`.
 
     Queries, keys and values are projected and split into heads; the results of all heads are
     concatenated and projected again.
@@ -87,6 +87,10 @@ class MultiheadAttention(Module):
         has neither this dtype nor bools.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the inputs are on another one.
+
+    Notes
+    -----
+    .. math:: Y = P V, \quad P = \operatorname{softmax}(s\, Q K^\top + M)
 
     Examples
     --------

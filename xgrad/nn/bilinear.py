@@ -16,7 +16,7 @@ from xgrad.ops import empty
 
 
 class Bilinear(Module):
-    """``input1 @ weight[k] @ input2 + bias[k]`` for each output k: see `functional.bilinear`.
+    r"""``input1 @ weight[k] @ input2 + bias[k]`` for each output k: see `functional.bilinear`.
 
     Weight and bias are initialized uniformly over ±1/√in1, as in PyTorch.
 
@@ -44,6 +44,10 @@ class Bilinear(Module):
         If a length is not an int above 0; in the call, if the shapes of the inputs do not fit.
     TypeError
         In the call, if an input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y_k = x_1^\top W_k x_2 + b_k
 
     Examples
     --------

@@ -182,7 +182,7 @@ class TransposedConvolution(_Convolution):
 
 
 class Conv1d(DirectConvolution):
-    """Cross-correlation of sequences with kernels, summed over channels, plus a bias.
+    r"""Cross-correlation of sequences with kernels, summed over channels, plus a bias.
 
     The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels,
     L') with L' = ⌊(L + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Weight and bias
@@ -230,6 +230,19 @@ class Conv1d(DirectConvolution):
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
+    Notes
+    -----
+    .. math:: y_{n, o, p} = b_o + \sum_{c, k} w_{o, c, k}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    Here, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[1.0, 2.0, 4.0]])
+    >>> xgrad.nn.functional.conv1d(x, xgrad.asarray([[[-1.0, 1.0]]]))
+    Tensor([[1., 2.]])
+
     Examples
     --------
     >>> import xgrad
@@ -244,7 +257,7 @@ class Conv1d(DirectConvolution):
 
 
 class ConvTranspose1d(TransposedConvolution):
-    """Transposed convolution of sequences: the gradient of `Conv1d` for its input, plus a bias.
+    r"""Transposed convolution of sequences: the gradient of `Conv1d` for its input, plus a bias.
 
     The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels,
     L') with L' = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1.
@@ -293,6 +306,19 @@ class ConvTranspose1d(TransposedConvolution):
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
+    Notes
+    -----
+    .. math:: y_{n, o, q} = b_o + \sum_{c, p, k:\, s p + d k - a = q} w_{c, o, k}\, x_{n, c, p}
+
+    Here, :math:`s` is the stride, :math:`d` the dilation, and :math:`a` the padding.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[1.0, 2.0]])
+    >>> xgrad.nn.functional.conv_transpose1d(x, xgrad.asarray([[[1.0, 1.0]]]), stride=2)
+    Tensor([[1., 1., 2., 2.]])
+
     Examples
     --------
     >>> import xgrad
@@ -305,7 +331,7 @@ class ConvTranspose1d(TransposedConvolution):
 
 
 class Conv2d(DirectConvolution):
-    """Cross-correlation of images with kernels, summed over channels, plus a bias.
+    r"""Cross-correlation of images with kernels, summed over channels, plus a bias.
 
     The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N,
     out_channels, H', W') with H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1.
@@ -354,6 +380,20 @@ class Conv2d(DirectConvolution):
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
+    Notes
+    -----
+    .. math:: y_{n, o, p} = b_o + \sum_{c, k} w_{o, c, k}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    Here, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x, weight = xgrad.ones((1, 3, 28, 28)), xgrad.ones((8, 3, 5, 5))
+    >>> xgrad.nn.functional.conv2d(x, weight, padding=2).shape
+    (1, 8, 28, 28)
+
     Examples
     --------
     >>> import xgrad
@@ -368,7 +408,7 @@ class Conv2d(DirectConvolution):
 
 
 class ConvTranspose2d(TransposedConvolution):
-    """Transposed convolution of images: the gradient of `Conv2d` for its input, plus a bias.
+    r"""Transposed convolution of images: the gradient of `Conv2d` for its input, plus a bias.
 
     The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N,
     out_channels, H', W') with H' = (H - 1) stride - 2 padding + dilation (kernel_size - 1) +
@@ -416,6 +456,20 @@ class ConvTranspose2d(TransposedConvolution):
         In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Notes
+    -----
+    .. math:: y_{n, o, q} = b_o + \sum_{c, p, k:\, s p + d k - a = q} w_{c, o, k}\, x_{n, c, p}
+
+    Here, :math:`p`, :math:`k` and :math:`q` are pairs of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x, weight = xgrad.ones((1, 8, 14, 14)), xgrad.ones((8, 3, 2, 2))
+    >>> xgrad.nn.functional.conv_transpose2d(x, weight, stride=2).shape
+    (1, 3, 28, 28)
 
     Examples
     --------

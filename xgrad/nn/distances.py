@@ -11,7 +11,7 @@ from xgrad.support.hints import explained
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors: see `functional.cosine_similarity`.
+    r"""The cosine of the angle between vectors: see `functional.cosine_similarity`.
 
     Parameters
     ----------
@@ -26,6 +26,10 @@ class CosineSimilarity(Module):
         If `axis` is not an int, or `eps` not a number.
     ValueError, IndexError
         In the call, if the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y = \frac{x_1 \cdot x_2}{n_1 n_2}, \quad n_k = \max(\lVert x_k \rVert, \epsilon)
 
     Examples
     --------
@@ -50,7 +54,7 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The norm of differences of vectors: see `functional.pairwise_distance`.
+    r"""The norm of differences of vectors: see `functional.pairwise_distance`.
 
     Parameters
     ----------
@@ -67,6 +71,10 @@ class PairwiseDistance(Module):
         If an option has the wrong type.
     ValueError
         In the call, if the shapes do not broadcast.
+
+    Notes
+    -----
+    .. math:: y = \lVert d \rVert_p, \quad d = x_1 - x_2 + \epsilon
 
     Examples
     --------

@@ -17,7 +17,7 @@ from xgrad.ops.dropout import check_probability
 
 
 class Dropout(Module):
-    """Random zeros in training mode, the identity in evaluation mode: see `functional.dropout`.
+    r"""Random zeros in training mode, the identity in evaluation mode: see `functional.dropout`.
 
     Parameters
     ----------
@@ -33,6 +33,10 @@ class Dropout(Module):
         If `p` is below 0 or above 1.
     TypeError
         If `p` is not a number; in the call, if the input is not floating.
+
+    Notes
+    -----
+    .. math:: y = \frac{m\, x}{1 - p}, \quad m \in \{0, 1\}, \quad P(m = 0) = p
 
     Examples
     --------

@@ -126,6 +126,10 @@ class Embedding(_Table):
     IndexError
         In the call, if a row does not exist; not checked on ``cuda``.
 
+    Notes
+    -----
+    .. math:: y_{i, j} = w_{x_i, j}
+
     Examples
     --------
     >>> import xgrad

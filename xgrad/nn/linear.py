@@ -16,7 +16,7 @@ from xgrad.ops import empty
 
 
 class Linear(Module):
-    """A linear layer: ``input @ weight.T + bias``.
+    r"""A linear layer: ``input @ weight.T + bias``.
 
     Weight and bias are initialized uniformly over ±1/√in, as in PyTorch.
 
@@ -47,6 +47,10 @@ class Linear(Module):
         In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Notes
+    -----
+    .. math:: Y = X W^\top + b
 
     Examples
     --------

@@ -50,7 +50,7 @@ class _Loss(Module):
 
 
 class CrossEntropyLoss(_Loss):
-    """The cross-entropy between softmax probabilities and classes or probabilities, in nats.
+    r"""The cross-entropy between softmax probabilities and classes or probabilities, in nats.
 
     See `functional.cross_entropy`.
 
@@ -73,6 +73,21 @@ class CrossEntropyLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError, TypeError, IndexError
         In the call, as for `functional.cross_entropy`.
+
+    Notes
+    -----
+    .. math:: y = -\sum_c t_c \ln(p_c), \quad p_c = \frac{e^{x_c}}{\sum_k e^{x_k}}
+
+    The formula is for a row :math:`x` of `input`, before the reduction; :math:`t` are the target
+    probabilities, for a class 1 at it and else 0. A weight :math:`w_c` multiplies :math:`t_c`, and
+    smoothing replaces :math:`t_c` by :math:`(1 - \varepsilon)\, t_c + \varepsilon / C`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> logits = xgrad.asarray([[0.0, 0.0], [1e4, -1e4]])
+    >>> xgrad.nn.functional.cross_entropy(logits, xgrad.asarray([0, 1]), reduction="none")
+    Tensor([6.931472e-01, 2.000000e+04])
 
     Examples
     --------
@@ -101,7 +116,7 @@ class CrossEntropyLoss(_Loss):
 
 
 class NLLLoss(_Loss):
-    """The negative logarithm of the probability of classes: see `functional.nll_loss`.
+    r"""The negative logarithm of the probability of classes: see `functional.nll_loss`.
 
     Parameters
     ----------
@@ -119,6 +134,19 @@ class NLLLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError, TypeError, IndexError
         In the call, as for `functional.nll_loss`.
+
+    Notes
+    -----
+    .. math:: y = -w_t\, x_t
+
+    The formula is for a row :math:`x` of `input` and its class :math:`t`, before the reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> logs = xgrad.asarray([[-1.0, -2.0], [-3.0, -4.0]])
+    >>> xgrad.nn.functional.nll_loss(logs, xgrad.asarray([0, 1]))
+    Tensor(2.5)
 
     Examples
     --------
@@ -154,6 +182,19 @@ class MSELoss(_Loss):
     ValueError
         In the call, if the shapes differ.
 
+    Notes
+    -----
+    .. math:: y = (x - t)^2
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.mse_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
+    Tensor(2.)
+
     Examples
     --------
     >>> import xgrad
@@ -182,6 +223,19 @@ class L1Loss(_Loss):
     ValueError
         In the call, if the shapes differ.
 
+    Notes
+    -----
+    .. math:: y = |x - t|
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.l1_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
+    Tensor(1.)
+
     Examples
     --------
     >>> import xgrad
@@ -196,7 +250,7 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """The absolute error, smooth near 0: see `functional.smooth_l1_loss`.
+    r"""The absolute error, smooth near 0: see `functional.smooth_l1_loss`.
 
     Parameters
     ----------
@@ -212,6 +266,27 @@ class SmoothL1Loss(_Loss):
     ValueError
         In the call, if the shapes differ.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            r^2 / (2 \beta) & \text{if } |r| \le \beta \\
+            |r| - \beta / 2 & \text{otherwise}
+        \end{cases}
+        \qquad r = x - t
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.smooth_l1_loss(
+    ...     xgrad.asarray([1.0, 3.0]), xgrad.zeros(2), beta=2.0, reduction="none"
+    ... )
+    Tensor([0.25, 2.  ])
+
     Examples
     --------
     >>> import xgrad
@@ -226,7 +301,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Half the squared error, linear beyond `delta`: see `functional.huber_loss`.
+    r"""Half the squared error, linear beyond `delta`: see `functional.huber_loss`.
 
     Parameters
     ----------
@@ -242,6 +317,25 @@ class HuberLoss(_Loss):
     ValueError
         In the call, if the shapes differ.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            r^2 / 2 & \text{if } |r| \le \delta \\
+            \delta\, (|r| - \delta / 2) & \text{otherwise}
+        \end{cases}
+        \qquad r = x - t
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.huber_loss(xgrad.asarray([0.5, 3.0]), xgrad.zeros(2), reduction="none")
+    Tensor([0.125, 2.5  ])
+
     Examples
     --------
     >>> import xgrad
@@ -256,7 +350,7 @@ class HuberLoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The binary cross-entropy of logits: see `functional.binary_cross_entropy_with_logits`.
+    r"""The binary cross-entropy of logits: see `functional.binary_cross_entropy_with_logits`.
 
     Parameters
     ----------
@@ -273,6 +367,20 @@ class BCEWithLogitsLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
+
+    Notes
+    -----
+    .. math:: y = -p\, t \ln(\sigma(x)) - (1 - t) \ln(1 - \sigma(x))
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction; :math:`p` is `pos_weight`, or 1.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> logits, target = xgrad.asarray([0.0, 100.0]), xgrad.asarray([1.0, 0.0])
+    >>> xgrad.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
+    Tensor([  0.6931472, 100.       ])
 
     Examples
     --------
@@ -294,7 +402,7 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence: see `functional.kl_div`.
+    r"""The Kullback-Leibler divergence: see `functional.kl_div`.
 
     Parameters
     ----------
@@ -310,6 +418,21 @@ class KLDivLoss(_Loss):
     ValueError
         In the call, if the shapes differ.
 
+    Notes
+    -----
+    .. math:: y = t\, (\ln(t) - x)
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.kl_div(
+    ...     xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]), reduction="batchmean"
+    ... )
+    Tensor(2.)
+
     Examples
     --------
     >>> import xgrad
@@ -324,7 +447,7 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    """The binary cross-entropy of probabilities: see `functional.binary_cross_entropy`.
+    r"""The binary cross-entropy of probabilities: see `functional.binary_cross_entropy`.
 
     Parameters
     ----------
@@ -340,6 +463,20 @@ class BCELoss(_Loss):
     ValueError
         In the call, if the shapes differ, or an input is not from 0 to 1.
 
+    Notes
+    -----
+    .. math:: y = -t \ln(x) - (1 - t) \ln(1 - x)
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> probabilities, target = xgrad.asarray([0.5, 0.0]), xgrad.asarray([1.0, 1.0])
+    >>> xgrad.nn.functional.binary_cross_entropy(probabilities, target, reduction="none")
+    Tensor([  0.6931472, 100.       ])
+
     Examples
     --------
     >>> import xgrad
@@ -354,7 +491,7 @@ class BCELoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log-likelihood of counts: see `functional.poisson_nll_loss`.
+    r"""The negative log-likelihood of counts: see `functional.poisson_nll_loss`.
 
     Parameters
     ----------
@@ -373,6 +510,19 @@ class PoissonNLLLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
+
+    Notes
+    -----
+    .. math:: y = e^x - t x, \quad \text{or} \quad y = x - t \ln(x + \varepsilon)
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction, with `log_input` and without it; `full` adds a function of :math:`t`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.poisson_nll_loss(xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0]))
+    Tensor(1.)
 
     Examples
     --------
@@ -395,7 +545,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log-likelihood of normal distributions: see `functional.gaussian_nll_loss`.
+    r"""The negative log-likelihood of normal distributions: see `functional.gaussian_nll_loss`.
 
     The arguments of a call are the means, the samples and the variances.
 
@@ -414,6 +564,21 @@ class GaussianNLLLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes do not fit, or a variance is negative.
+
+    Notes
+    -----
+    .. math:: y = \frac{1}{2} \left(\ln(v) + \frac{(x - t)^2}{v}\right)
+
+    The formula is for elements :math:`x` of `input`, :math:`t` of `target` and :math:`v` of
+    `var`, before the reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.gaussian_nll_loss(
+    ...     xgrad.zeros(2), xgrad.asarray([1.0, 2.0]), xgrad.ones(2)
+    ... )
+    Tensor(1.25)
 
     Examples
     --------

@@ -11,7 +11,7 @@ from xgrad.ops.margin_losses import check_distance
 
 
 class HingeEmbeddingLoss(_Loss):
-    """The distances of similar pairs, and a hinge loss for dissimilar pairs.
+    r"""The distances of similar pairs, and a hinge loss for dissimilar pairs.
 
     See `functional.hinge_embedding_loss`.
 
@@ -29,6 +29,27 @@ class HingeEmbeddingLoss(_Loss):
     ValueError
         In the call, if the shapes differ.
 
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            x & \text{if } t = 1 \\
+            \max(0, m - x) & \text{if } t = -1
+        \end{cases}
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> target = xgrad.asarray([1, -1])
+    >>> xgrad.nn.functional.hinge_embedding_loss(
+    ...     xgrad.asarray([0.25, 0.25]), target, reduction="none"
+    ... )
+    Tensor([0.25, 0.75])
+
     Examples
     --------
     >>> import xgrad
@@ -43,7 +64,7 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """A loss of the cosine between two vectors: see `functional.cosine_embedding_loss`.
+    r"""A loss of the cosine between two vectors: see `functional.cosine_embedding_loss`.
 
     Parameters
     ----------
@@ -58,6 +79,16 @@ class CosineEmbeddingLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes do not fit.
+
+    Notes
+    -----
+    .. math::
+
+        y = \begin{cases}
+            1 - c & \text{if } t = 1 \\
+            \max(0, c - m) & \text{if } t = -1
+        \end{cases}
+        \qquad c = \frac{x_1 \cdot x_2}{\lVert x_1 \rVert\, \lVert x_2 \rVert}
 
     Examples
     --------
@@ -74,7 +105,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """A hinge loss of score differences: see `functional.margin_ranking_loss`.
+    r"""A hinge loss of score differences: see `functional.margin_ranking_loss`.
 
     Parameters
     ----------
@@ -90,6 +121,10 @@ class MarginRankingLoss(_Loss):
     ValueError
         In the call, if the shapes differ.
 
+    Notes
+    -----
+    .. math:: y = \max(0, u), \quad u = m - t\, (x_1 - x_2)
+
     Examples
     --------
     >>> import xgrad
@@ -104,7 +139,7 @@ class MarginRankingLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """The cross-entropy of the classes 1 and -1: see `functional.soft_margin_loss`.
+    r"""The cross-entropy of the classes 1 and -1: see `functional.soft_margin_loss`.
 
     Parameters
     ----------
@@ -117,6 +152,21 @@ class SoftMarginLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
+
+    Notes
+    -----
+    .. math:: y = \ln(1 + e^{-t x})
+
+    The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.soft_margin_loss(
+    ...     xgrad.asarray([0.0, 200.0]), xgrad.asarray([1, -1]), reduction="none"
+    ... )
+    Tensor([  0.6931472, 200.       ])
 
     Examples
     --------
@@ -132,7 +182,7 @@ class SoftMarginLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """A hinge loss of the difference of two distances: see `functional.triplet_margin_loss`.
+    r"""A hinge loss of the difference of two distances: see `functional.triplet_margin_loss`.
 
     Parameters
     ----------
@@ -153,6 +203,11 @@ class TripletMarginLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
+
+    Notes
+    -----
+    .. math:: y = \max(0, m + d(a, p) - d(a, n)), \quad
+        d(u, v) = \lVert u - v + \varepsilon \rVert_p
 
     Examples
     --------
@@ -177,7 +232,7 @@ class TripletMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_Loss):
-    """A hinge loss of class scores: see `functional.multi_margin_loss`.
+    r"""A hinge loss of class scores: see `functional.multi_margin_loss`.
 
     Parameters
     ----------
@@ -196,6 +251,18 @@ class MultiMarginLoss(_Loss):
         If an option has the wrong type or is out of range.
     ValueError, TypeError, IndexError
         In the call, as for `functional.multi_margin_loss`.
+
+    Notes
+    -----
+    .. math:: y = \frac{w_t}{C} \sum_{c \ne t} \max(0, m - x_t + x_c)^p
+
+    The formula is for a row :math:`x` of `input` and its class :math:`t`, before the reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.multi_margin_loss(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0]))
+    Tensor(1.)
 
     Examples
     --------
@@ -218,7 +285,7 @@ class MultiMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_Loss):
-    """The cross-entropy of several labels per sample.
+    r"""The cross-entropy of several labels per sample.
 
     See `functional.multilabel_soft_margin_loss`.
 
@@ -236,6 +303,21 @@ class MultiLabelSoftMarginLoss(_Loss):
     ValueError
         In the call, if the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y = -\frac{1}{C} \sum_c \left(t_c \ln(\sigma(x_c)) +
+        (1 - t_c) \ln(1 - \sigma(x_c))\right)
+
+    The formula is for rows :math:`x` of `input` and :math:`t` of `target`, before the reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.multilabel_soft_margin_loss(
+    ...     xgrad.zeros((1, 3)), xgrad.asarray([[1, 0, 1]])
+    ... )
+    Tensor(0.6931472)
+
     Examples
     --------
     >>> import xgrad
@@ -250,7 +332,7 @@ class MultiLabelSoftMarginLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """A hinge loss of several classes per sample: see `functional.multilabel_margin_loss`.
+    r"""A hinge loss of several classes per sample: see `functional.multilabel_margin_loss`.
 
     Parameters
     ----------
@@ -263,6 +345,20 @@ class MultiLabelMarginLoss(_Loss):
         If the reduction is unknown; in the call, if the shapes do not fit.
     TypeError, IndexError
         In the call, if the target has no classes.
+
+    Notes
+    -----
+    .. math:: y = \frac{1}{C} \sum_{s \in T} \sum_{c \notin T} \max(0, 1 - x_s + x_c)
+
+    The formula is for a row :math:`x` of `input` and its set :math:`T` of classes, before the
+    reduction.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x, target = xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([[2, -1, 0]])
+    >>> xgrad.nn.functional.multilabel_margin_loss(x, target)
+    Tensor(0.)
 
     Examples
     --------

@@ -80,7 +80,7 @@ class _OverLast(_Normalization):
 
 
 class LayerNorm(_OverLast):
-    """``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of the last axes.
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of the last axes.
 
     See `functional.layer_norm`.
 
@@ -112,6 +112,11 @@ class LayerNorm(_OverLast):
         If a length is not an int above 0; in the call, if the last axes have other lengths.
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
 
     Examples
     --------
@@ -151,7 +156,7 @@ class LayerNorm(_OverLast):
 
 
 class RMSNorm(_OverLast):
-    """``input / sqrt(mean(input**2) + eps) * weight``: see `functional.rms_norm`.
+    r"""``input / sqrt(mean(input**2) + eps) * weight``: see `functional.rms_norm`.
 
     The mean is over the last axes.
 
@@ -180,6 +185,11 @@ class RMSNorm(_OverLast):
     TypeError
         In the call, if the input has another dtype than the weight.
 
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x, \quad \hat x = \frac{x}{r}, \quad
+        r = \sqrt{\langle x^2 \rangle + \varepsilon}
+
     Examples
     --------
     >>> import xgrad
@@ -206,7 +216,7 @@ class RMSNorm(_OverLast):
 
 
 class GroupNorm(_Normalization):
-    """``(input - mean) / sqrt(variance + eps) * weight + bias`` of groups of channels.
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias`` of groups of channels.
 
     See `functional.group_norm`.
 
@@ -239,6 +249,11 @@ class GroupNorm(_Normalization):
         the input is not of shape (batch, num_channels, ...).
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
 
     Examples
     --------

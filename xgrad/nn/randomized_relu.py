@@ -10,7 +10,7 @@ from xgrad.ops.randomized_relu import check_slopes
 
 
 class RReLU(Module):
-    """Positive elements unchanged, and the others times a random slope: see `functional.rrelu`.
+    r"""Positive elements unchanged, and the others times a random slope: see `functional.rrelu`.
 
     In evaluation mode, the slope is the mean of the bounds.
 
@@ -27,6 +27,10 @@ class RReLU(Module):
         If `lower` is above `upper`.
     TypeError
         If a bound is not a number.
+
+    Notes
+    -----
+    .. math:: y = \begin{cases} x & \text{if } x > 0 \\ s\, x & \text{otherwise} \end{cases}
 
     Examples
     --------

@@ -146,7 +146,11 @@ class _Layers(RecurrentWeights):
 
 
 class RNN(PlainUnit, _Layers):
-    """Recurrent layers without gates: h = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step.
+    r"""Recurrent layers without gates.
+
+    At each step, with the nonlinearity :math:`\varphi`:
+
+    .. math:: h' = \varphi(W_{ih}\, x + b_{ih} + W_{hh}\, h + b_{hh})
 
     J. Elman, "Finding structure in time", Cognitive Science 14, 1990.
 
@@ -241,14 +245,18 @@ class RNN(PlainUnit, _Layers):
 
 
 class GRU(GatedUnit, _Layers):
-    """Gated recurrent units.
+    r"""Gated recurrent units.
 
-    At each step, with the logistic function s::
+    At each step, with the logistic function :math:`\sigma`:
 
-        r = s(W_ir x + b_ir + W_hr h + b_hr)
-        z = s(W_iz x + b_iz + W_hz h + b_hz)
-        n = tanh(W_in x + b_in + r * (W_hn h + b_hn))
-        h = (1 - z) * n + z * h
+    .. math::
+
+        \begin{align*}
+            r &= \sigma(W_{ir}\, x + b_{ir} + W_{hr}\, h + b_{hr}) \\
+            z &= \sigma(W_{iz}\, x + b_{iz} + W_{hz}\, h + b_{hz}) \\
+            n &= \tanh(W_{in}\, x + b_{in} + r\, (W_{hn}\, h + b_{hn})) \\
+            h' &= (1 - z)\, n + z\, h
+        \end{align*}
 
     K. Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
     machine translation", EMNLP, 2014; with the reset gate after the product, as in cuDNN and
@@ -318,16 +326,20 @@ class GRU(GatedUnit, _Layers):
 
 
 class LSTM(LongShortUnit, _Layers):
-    """Long short-term memory.
+    r"""Long short-term memory.
 
-    At each step, with the logistic function s::
+    At each step, with the logistic function :math:`\sigma`:
 
-        i = s(W_ii x + b_ii + W_hi h + b_hi)
-        f = s(W_if x + b_if + W_hf h + b_hf)
-        g = tanh(W_ig x + b_ig + W_hg h + b_hg)
-        o = s(W_io x + b_io + W_ho h + b_ho)
-        c = f * c + i * g
-        h = o * tanh(c)
+    .. math::
+
+        \begin{align*}
+            i &= \sigma(W_{ii}\, x + b_{ii} + W_{hi}\, h + b_{hi}) \\
+            f &= \sigma(W_{if}\, x + b_{if} + W_{hf}\, h + b_{hf}) \\
+            g &= \tanh(W_{ig}\, x + b_{ig} + W_{hg}\, h + b_{hg}) \\
+            o &= \sigma(W_{io}\, x + b_{io} + W_{ho}\, h + b_{ho}) \\
+            c' &= f\, c + i\, g \\
+            h' &= o \tanh(c')
+        \end{align*}
 
     S. Hochreiter, J. Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; the forget
     gate follows F. Gers, J. Schmidhuber, F. Cummins, "Learning to forget: continual prediction with
@@ -349,8 +361,8 @@ class LSTM(LongShortUnit, _Layers):
         Whether each layer also reads the sequence backward; the outputs of both
         directions are concatenated.
     proj_size : int, default 0
-        Unless 0, the length of the hidden state h, which is then ``W_hr (o * tanh(c))``; it is
-        below `hidden_size`, the length of c. The layer is then slower.
+        Unless 0, the length of the hidden state h, which is then :math:`W_{hr}\, (o
+        \tanh(c'))`; it is below `hidden_size`, the length of c. The layer is then slower.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional

@@ -9,7 +9,7 @@ from xgrad.nn.module import Module
 
 
 class LocalResponseNorm(Module):
-    """``input / (k + alpha * mean) ** beta``, with the mean square of neighbouring channels.
+    r"""``input / (k + alpha * mean) ** beta``, with the mean square of neighbouring channels.
 
     See `functional.local_response_norm`.
 
@@ -26,6 +26,20 @@ class LocalResponseNorm(Module):
         If `size` is not an int above 0; in the call, if the input has fewer than three axes.
     TypeError
         In the call, if an option is not a number.
+
+    Notes
+    -----
+    .. math:: y_c = \frac{x_c}{d_c^\beta}, \quad
+        d_c = k + \frac{\alpha}{n} \sum_{j \in N_c} x_j^2
+
+    Here, :math:`N_c` are the :math:`n` channels around :math:`c`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x = xgrad.asarray([[[3.0], [4.0]]])
+    >>> xgrad.nn.functional.local_response_norm(x, 2, alpha=2.0, beta=0.5, k=0.0).tolist()
+    [[[1.0], [0.800000011920929]]]
 
     Examples
     --------

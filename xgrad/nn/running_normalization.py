@@ -136,7 +136,7 @@ class BatchNormalization(_Running):
 
 
 class BatchNorm1d(BatchNormalization):
-    """Batch normalization of rows, or of sequences.
+    r"""Batch normalization of rows, or of sequences.
 
     In training mode, each channel is normalized by the statistics of the batch, and the running
     statistics move towards them. In evaluation mode, it is normalized by the running statistics.
@@ -179,6 +179,11 @@ class BatchNorm1d(BatchNormalization):
         value for each channel in training.
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
 
     Examples
     --------
@@ -196,7 +201,7 @@ class BatchNorm1d(BatchNormalization):
 
 
 class BatchNorm2d(BatchNormalization):
-    """Batch normalization of images.
+    r"""Batch normalization of images.
 
     In training mode, each channel is normalized by the statistics of the batch, and the running
     statistics move towards them. In evaluation mode, it is normalized by the running statistics.
@@ -239,6 +244,11 @@ class BatchNorm2d(BatchNormalization):
         value for each channel in training.
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
 
     Examples
     --------
@@ -286,7 +296,7 @@ class InstanceNormalization(_Running):
 
 
 class InstanceNorm1d(InstanceNormalization):
-    """Instance normalization of sequences.
+    r"""Instance normalization of sequences.
 
     Each channel of each sample is normalized by its own statistics, in evaluation mode by running
     statistics if there are any. See `functional.instance_norm`.
@@ -328,6 +338,11 @@ class InstanceNorm1d(InstanceNormalization):
         value for each channel of a sample.
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
 
     Examples
     --------
@@ -342,7 +357,7 @@ class InstanceNorm1d(InstanceNormalization):
 
 
 class InstanceNorm2d(InstanceNormalization):
-    """Instance normalization of images.
+    r"""Instance normalization of images.
 
     Each channel of each sample is normalized by its own statistics, in evaluation mode by running
     statistics if there are any. See `functional.instance_norm`.
@@ -384,6 +399,11 @@ class InstanceNorm2d(InstanceNormalization):
         value for each channel of a sample.
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
 
     Examples
     --------

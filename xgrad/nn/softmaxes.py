@@ -11,7 +11,7 @@ from xgrad.support.hints import explained
 
 
 class Softmax(Activation):
-    """Exponentials scaled to a sum of 1 along an axis.
+    r"""Exponentials scaled to a sum of 1 along an axis.
 
     Parameters
     ----------
@@ -22,6 +22,10 @@ class Softmax(Activation):
     ------
     IndexError
         In the call, if the axis does not exist.
+
+    Notes
+    -----
+    .. math:: y_i = \frac{e^{x_i}}{\sum_j e^{x_j}}
 
     Examples
     --------
@@ -40,7 +44,7 @@ class Softmax(Activation):
 
 
 class LogSoftmax(Activation):
-    """The logarithm of `Softmax`, computed so that small probabilities are not lost.
+    r"""The logarithm of `Softmax`, computed so that small probabilities are not lost.
 
     Parameters
     ----------
@@ -51,6 +55,10 @@ class LogSoftmax(Activation):
     ------
     IndexError
         In the call, if the axis does not exist.
+
+    Notes
+    -----
+    .. math:: y_i = x_i - \ln\left(\sum_j e^{x_j}\right)
 
     Examples
     --------
@@ -69,7 +77,7 @@ class LogSoftmax(Activation):
 
 
 class Softmin(Activation):
-    """The softmax of the negative input: the smallest element has the largest share.
+    r"""The softmax of the negative input: the smallest element has the largest share.
 
     Parameters
     ----------
@@ -80,6 +88,10 @@ class Softmin(Activation):
     ------
     IndexError
         In the call, if the axis does not exist.
+
+    Notes
+    -----
+    .. math:: y_i = \frac{e^{-x_i}}{\sum_j e^{-x_j}}
 
     Examples
     --------

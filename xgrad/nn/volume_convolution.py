@@ -6,7 +6,7 @@ from xgrad.nn.convolution import DirectConvolution, TransposedConvolution
 
 
 class Conv3d(DirectConvolution):
-    """Cross-correlation of volumes with kernels, summed over channels, plus a bias.
+    r"""Cross-correlation of volumes with kernels, summed over channels, plus a bias.
 
     The input has shape (N, in_channels, D, H, W) or (in_channels, D, H, W), and the output (N,
     out_channels, D', H', W') with D' = ⌊(D + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋
@@ -55,6 +55,20 @@ class Conv3d(DirectConvolution):
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
+    Notes
+    -----
+    .. math:: y_{n, o, p} = b_o + \sum_{c, k} w_{o, c, k}\, x_{n, c, q}, \quad q = s p + d k - a
+
+    Here, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x, weight = xgrad.ones((1, 3, 8, 8, 8)), xgrad.ones((8, 3, 5, 5, 5))
+    >>> xgrad.nn.functional.conv3d(x, weight, padding=2).shape
+    (1, 8, 8, 8, 8)
+
     Examples
     --------
     >>> import xgrad
@@ -69,7 +83,7 @@ class Conv3d(DirectConvolution):
 
 
 class ConvTranspose3d(TransposedConvolution):
-    """Transposed convolution of volumes: the gradient of `Conv3d` for its input, plus a bias.
+    r"""Transposed convolution of volumes: the gradient of `Conv3d` for its input, plus a bias.
 
     The input has shape (N, in_channels, D, H, W) or (in_channels, D, H, W), and the output (N,
     out_channels, D', H', W') with D' = (D - 1) stride - 2 padding + dilation (kernel_size - 1) +
@@ -117,6 +131,20 @@ class ConvTranspose3d(TransposedConvolution):
         In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Notes
+    -----
+    .. math:: y_{n, o, q} = b_o + \sum_{c, p, k:\, s p + d k - a = q} w_{c, o, k}\, x_{n, c, p}
+
+    Here, :math:`p`, :math:`k` and :math:`q` are triples of indices, :math:`s` is the stride,
+    :math:`d` the dilation, and :math:`a` the padding.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> x, weight = xgrad.ones((1, 8, 4, 4, 4)), xgrad.ones((8, 3, 2, 2, 2))
+    >>> xgrad.nn.functional.conv_transpose3d(x, weight, stride=2).shape
+    (1, 3, 8, 8, 8)
 
     Examples
     --------

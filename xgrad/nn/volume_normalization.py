@@ -6,7 +6,7 @@ from xgrad.nn.running_normalization import BatchNormalization, InstanceNormaliza
 
 
 class BatchNorm3d(BatchNormalization):
-    """Batch normalization of volumes.
+    r"""Batch normalization of volumes.
 
     In training mode, each channel is normalized by the statistics of the batch, and the running
     statistics move towards them. In evaluation mode, it is normalized by the running statistics.
@@ -50,6 +50,11 @@ class BatchNorm3d(BatchNormalization):
     TypeError
         In the call, if the input has another dtype than the weight.
 
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
+
     Examples
     --------
     >>> import xgrad
@@ -64,7 +69,7 @@ class BatchNorm3d(BatchNormalization):
 
 
 class InstanceNorm3d(InstanceNormalization):
-    """Instance normalization of volumes.
+    r"""Instance normalization of volumes.
 
     Each channel of each sample is normalized by its own statistics, in evaluation mode by running
     statistics if there are any. See `functional.instance_norm`.
@@ -106,6 +111,11 @@ class InstanceNorm3d(InstanceNormalization):
         value for each channel of a sample.
     TypeError
         In the call, if the input has another dtype than the weight.
+
+    Notes
+    -----
+    .. math:: y = \gamma\, \hat x + \beta, \quad
+        \hat x = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}
 
     Examples
     --------
