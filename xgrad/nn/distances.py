@@ -29,7 +29,7 @@ class CosineSimilarity(Module):
 
     Notes
     -----
-    .. math:: y = \frac{x_1 \cdot x_2}{n_1 n_2}, \quad n_k = \max(\lVert x_k \rVert, \epsilon)
+    .. math:: y = \frac{x_1 \cdot x_2}{n_1 n_2}, \quad n_k = \max(\lVert x_k \rVert, \varepsilon)
 
     Examples
     --------
@@ -74,7 +74,7 @@ class PairwiseDistance(Module):
 
     Notes
     -----
-    .. math:: y = \lVert d \rVert_p, \quad d = x_1 - x_2 + \epsilon
+    .. math:: y = \lVert d \rVert_p, \quad d = x_1 - x_2 + \varepsilon
 
     Examples
     --------

@@ -86,7 +86,7 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """A table of trained vectors that is indexed by integers, such as word indices.
+    r"""A table of trained vectors that is indexed by integers, such as word indices.
 
     See `functional.embedding`. The rows are initialized with standard normal numbers, as in
     PyTorch.
@@ -101,7 +101,8 @@ class Embedding(_Table):
         The maximum norm of a row: a call scales the rows that it returns down to it, in `weight`
         itself.
     norm_type : float, default 2
-        The order p of that norm, ``(Σ |x|^p)^(1/p)``; ``inf`` for the largest component.
+        The order p of that norm, :math:`\left(\sum |x|^p\right)^{1 / p}`; ``inf`` for the largest
+        component.
     scale_grad_by_freq : bool, default False
         Whether the gradient of a row is divided by the number of times that the input has it.
     sparse : bool, default False

@@ -176,9 +176,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     r"""Return a weighted mean of the values for each query.
 
-    The weights are the softmax of the query's products with the keys:
-    ``softmax(scale * query @ key.mT + attn_mask) @ value``. If all keys of a query are masked, its
-    result is 0.
+    The weights are the softmax of the query's products with the keys. If all keys of a query are
+    masked, its result is 0.
 
     A. Vaswani et al., "Attention is all you need", NeurIPS, 2017.
 

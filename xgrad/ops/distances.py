@@ -42,10 +42,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
 
     Notes
     -----
-    .. math:: y = \frac{x_1 \cdot x_2}{n_1 n_2}, \quad n_k = \max(\lVert x_k \rVert, \epsilon)
+    .. math:: y = \frac{x_1 \cdot x_2}{n_1 n_2}, \quad n_k = \max(\lVert x_k \rVert, \varepsilon)
 
     - Gradient for `x1`: :math:`\frac{\bar y}{n_1} \left(\frac{x_2}{n_2} - y
-      \frac{x_1}{n_1}\right)`; without the second term where :math:`\lVert x_1 \rVert < \epsilon`
+      \frac{x_1}{n_1}\right)`; without the second term where :math:`\lVert x_1 \rVert < \varepsilon`
     - Gradient for `x2`: :math:`\frac{\bar y}{n_2} \left(\frac{x_1}{n_1} - y
       \frac{x_2}{n_2}\right)`, likewise
 
@@ -93,7 +93,7 @@ def pairwise_distance(
 
     Notes
     -----
-    .. math:: y = \lVert d \rVert_p, \quad d = x_1 - x_2 + \epsilon
+    .. math:: y = \lVert d \rVert_p, \quad d = x_1 - x_2 + \varepsilon
 
     - Gradient for `x1`: :math:`\bar y \operatorname{sign}(d_i) (|d_i| / y)^{p-1}`
     - Gradient for `x2`: :math:`-\bar y \operatorname{sign}(d_i) (|d_i| / y)^{p-1}`
@@ -195,11 +195,11 @@ def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) 
 
     Notes
     -----
-    .. math:: y = \frac{x}{n}, \quad n = \max(\lVert x \rVert_p, \epsilon)
+    .. math:: y = \frac{x}{n}, \quad n = \max(\lVert x \rVert_p, \varepsilon)
 
     - Gradient for `input`: :math:`\frac{1}{n} \left(\bar y_i - (\bar y \cdot y)
       \operatorname{sign}(x_i) (|x_i| / n)^{p-1}\right)`; without the second term where
-      :math:`\lVert x \rVert_p < \epsilon`
+      :math:`\lVert x \rVert_p < \varepsilon`
 
     Examples
     --------

@@ -141,7 +141,8 @@ def embedding(
         The maximum norm of a row: the rows at the given indices are scaled down to it in `weight`
         itself, before they are returned.
     norm_type : float, default 2
-        The order p of that norm, ``(Σ |x|^p)^(1/p)``; ``inf`` for the largest component.
+        The order p of that norm, :math:`\left(\sum |x|^p\right)^{1 / p}`; ``inf`` for the largest
+        component.
     scale_grad_by_freq : bool, default False
         Whether the gradient of a row is divided by the number of times that `input` has it.
     sparse : bool, default False

@@ -178,8 +178,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     x : Tensor
         Of any shape; integers count as float32.
     approximate : {"none", "tanh"}, default "none"
-        Whether to approximate the probability by
-        ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``, which is faster.
+        Whether to approximate the probability by a hyperbolic tangent, which is faster.
 
     Returns
     -------

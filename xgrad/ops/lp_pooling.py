@@ -54,7 +54,7 @@ def lp_pool1d(
     stride: Lengths | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window over one axis.
+    r"""Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window over one axis.
 
     Parameters
     ----------
@@ -81,6 +81,13 @@ def lp_pool1d(
     ValueError
         If an argument is invalid, or the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y_o = \left(\sum_k x_{s o + k}^p\right)^{1 / p}
+
+    - Gradient for `input`:
+      :math:`\bar x_q = \sum_{o, k:\, s o + k = q} \bar y_o\, (x_q / y_o)^{p - 1}`
+
     Examples
     --------
     >>> import xgrad
@@ -97,7 +104,7 @@ def lp_pool2d(
     stride: Lengths | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window over two axes.
+    r"""Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window over two axes.
 
     Parameters
     ----------
@@ -124,6 +131,13 @@ def lp_pool2d(
     ValueError
         If an argument is invalid, or the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y_o = \left(\sum_k x_{s o + k}^p\right)^{1 / p}
+
+    - Gradient for `input`:
+      :math:`\bar x_q = \sum_{o, k:\, s o + k = q} \bar y_o\, (x_q / y_o)^{p - 1}`
+
     Examples
     --------
     >>> import xgrad
@@ -140,7 +154,7 @@ def lp_pool3d(
     stride: Lengths | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window over three axes.
+    r"""Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window over three axes.
 
     Parameters
     ----------
@@ -166,6 +180,13 @@ def lp_pool3d(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_o = \left(\sum_k x_{s o + k}^p\right)^{1 / p}
+
+    - Gradient for `input`:
+      :math:`\bar x_q = \sum_{o, k:\, s o + k = q} \bar y_o\, (x_q / y_o)^{p - 1}`
 
     Examples
     --------

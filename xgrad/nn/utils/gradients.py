@@ -38,7 +38,7 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scale gradients down so that their norm, as one vector, is at most `max_norm` [1]_.
+    r"""Scale gradients down so that their norm, as one vector, is at most `max_norm` [1]_.
 
     Parameters
     ----------
@@ -47,7 +47,8 @@ def clip_grad_norm_(
     max_norm : float
         The maximum norm.
     norm_type : float, default 2
-        The order p of the norm ``(Σ |g|^p)^(1/p)``; ``inf`` for the largest component.
+        The order p of the norm :math:`\left(\sum |g|^p\right)^{1 / p}`; ``inf`` for the largest
+        component.
     error_if_nonfinite : bool, default False
         Whether to check that the norm is finite, which waits for the device.
 
@@ -93,14 +94,15 @@ def clip_grad_norm_(
 def get_total_norm(
     tensors: Parameters, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Return the norm of tensors, such as gradients, as one vector.
+    r"""Return the norm of tensors, such as gradients, as one vector.
 
     Parameters
     ----------
     tensors : Tensor or iterable of Tensor
         Tensors on one device.
     norm_type : float, default 2
-        The order p of the norm ``(Σ |x|^p)^(1/p)``; ``inf`` for the largest component.
+        The order p of the norm :math:`\left(\sum |x|^p\right)^{1 / p}`; ``inf`` for the largest
+        component.
     error_if_nonfinite : bool, default False
         Whether to check that the norm is finite, which waits for the device.
 

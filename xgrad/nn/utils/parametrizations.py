@@ -41,10 +41,11 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Replace a weight by its length and its direction, two parameters.
+    r"""Replace a weight by its length and its direction, two parameters.
 
-    The weight is ``g * v / |v|``, with the parameters ``parametrizations.weight.original0`` and
-    ``original1`` for g and v. It is computed whenever it is read; an assignment to it sets both.
+    The weight is :math:`g\, v / \lVert v \rVert`, with the parameters
+    ``parametrizations.weight.original0`` and ``original1`` for g and v. It is computed whenever it
+    is read; an assignment to it sets both.
 
     T. Salimans, D. P. Kingma, "Weight normalization: a simple reparameterization to accelerate
     training of deep neural networks", NeurIPS, 2016.

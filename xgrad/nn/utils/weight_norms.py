@@ -123,10 +123,10 @@ class _WeightNorm(ComputedAttribute):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Replace a weight by its length and its direction, two parameters.
+    r"""Replace a weight by its length and its direction, two parameters.
 
-    The weight is ``g * v / |v|``, with the parameters ``weight_g`` and ``weight_v``. It is computed
-    whenever it is read. See `parametrizations.weight_norm`.
+    The weight is :math:`g\, v / \lVert v \rVert`, with the parameters ``weight_g`` and
+    ``weight_v``. It is computed whenever it is read. See `parametrizations.weight_norm`.
 
     T. Salimans, D. P. Kingma, "Weight normalization: a simple reparameterization to accelerate
     training of deep neural networks", NeurIPS, 2016.
