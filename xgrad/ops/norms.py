@@ -50,7 +50,7 @@ def matrix_norm(
     .. math::
 
         y = \sqrt{\sum_{ij} |x_{ij}|^2} \text{ (fro)}, \quad \sum_k s_k \text{ (nuc)},
-        \quad \max_k s_k \text{ (2)}, \quad \max_j \sum_i |x_{ij}| \text{ (1)}
+        \quad \max_k\, s_k \text{ (2)}, \quad \max_j \sum_i |x_{ij}| \text{ (1)}
 
     -2 and -1 take the minimum, and inf and -inf the row sums; :math:`s` are the singular values.
 

@@ -81,7 +81,7 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
     Notes
     -----
-    .. math:: y_i = \max_{j \le i} x_j = x_{k_i}
+    .. math:: y_i = \max_{j \le i}\, x_j = x_{k_i}
 
     - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`; of equal elements, :math:`k_i` is
       the last up to :math:`i`
@@ -124,7 +124,7 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
     Notes
     -----
-    .. math:: y_i = \min_{j \le i} x_j = x_{k_i}
+    .. math:: y_i = \min_{j \le i}\, x_j = x_{k_i}
 
     - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`; of equal elements, :math:`k_i` is
       the last up to :math:`i`

@@ -151,7 +151,7 @@ def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
     Notes
     -----
-    .. math:: y = \max_i x_i
+    .. math:: y = \max_i\, x_i
 
     - Gradient for `x`: :math:`\bar y / k` for the :math:`k` elements equal to :math:`y`, else 0
 
@@ -193,7 +193,7 @@ def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
     Notes
     -----
-    .. math:: y = \min_i x_i
+    .. math:: y = \min_i\, x_i
 
     - Gradient for `x`: :math:`\bar y / k` for the :math:`k` elements equal to :math:`y`, else 0
 
