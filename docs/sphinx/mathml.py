@@ -58,7 +58,8 @@ def write_font(app: Sphinx, error: Exception | None) -> None:
         return
     target = Path(app.outdir) / "_static" / "stix-two-math.woff"
     if not target.exists():
-        options = subset.Options(flavor="woff")
+        # With all names: the licence, SIL's, asks that its text stays in the font.
+        options = subset.Options(flavor="woff", name_IDs=["*"])
         font = subset.load_font(
             Path(package.origin).parent / "fonts" / "STIXTwoMath-Regular.ttf", options
         )
