@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.statistics import short, spread
 from xgrad.support import plotting
+from xgrad.support.hints import import_optional
 
 if TYPE_CHECKING:
     from benchmarks.report import Table
@@ -126,7 +127,7 @@ def _lines(part: Any, table: Table) -> None:
 
 def _logarithmic(axes: Any, name: str) -> None:
     """Make the x or y axis logarithmic, with plain numbers at its ticks."""
-    ticker = plotting.import_optional("matplotlib.ticker", "benchmarks")
+    ticker = import_optional("matplotlib.ticker", "benchmarks")
     axes.set(**{f"{name}scale": "log"})
     axis = getattr(axes, f"{name}axis")
     low, high = axis.get_view_interval()

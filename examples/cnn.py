@@ -1,6 +1,6 @@
 """A convolutional network that reads handwritten digits: the embedded digits, or MNIST.
 
-python examples/cnn.py [--steps 600] [--device cpu] [--mnist FOLDER] [--plot cnn.png]
+python examples/cnn.py [--steps 600] [--device cpu] [--mnist FOLDER] [--plot cnn.svg]
 """
 
 import argparse
@@ -75,10 +75,17 @@ print(f"test accuracy {1 - len(wrong) / len(read):.1%}")
 if options.plot:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 5, layout="constrained")
+    from xgrad.support.plotting import STYLE
+
+    plt.style.use(STYLE)
+    shown = wrong[:10]
+    columns = min(5, max(1, len(shown)))
+    rows = max(1, -(-len(shown) // columns))
+    figure, axes = plt.subplots(rows, columns, figsize=(7, 1.7 * rows + 0.4), squeeze=False)
+    figure.suptitle(f"{len(wrong)} of {len(read)} test images are misread")
     for ax in axes.flat:
         ax.set_axis_off()
-    for ax, i in zip(axes.flat, wrong, strict=False):
-        ax.imshow(data.test.images[i], cmap="gray")
-        ax.set_title(f"{data.test.labels[i]} read as {read[i]}")
+    for ax, i in zip(axes.flat, shown, strict=False):
+        ax.imshow(data.test.images[i], cmap="gray", interpolation="nearest")
+        ax.set_title(f"{data.test.labels[i]} read as {read[i]}", loc="center", fontsize=9)
     figure.savefig(options.plot)

@@ -4,7 +4,7 @@ The eight Gaussians are on a circle. The discriminator learns to tell real point
 ones, the generator to mislead it. The program prints the share of generated points that are within
 four standard deviations of a center, and the number of centers with more than 1 % of the points.
 
-    python examples/gan.py [--steps 4000] [--device cpu] [--plot gan.png]
+    python examples/gan.py [--steps 4000] [--device cpu] [--plot gan.svg]
 """
 
 import argparse
@@ -79,6 +79,13 @@ for i in range(options.steps):
 if options.plot:
     import matplotlib.pyplot as plt
 
-    plt.plot(*sample(2000)[0].T, ".", markersize=2)
-    plt.plot(*centers.cpu().numpy().T, "r+")
-    plt.savefig(options.plot)
+    from xgrad.support.plotting import STYLE
+
+    plt.style.use(STYLE)
+
+    figure, ax = plt.subplots(figsize=(5.6, 5))
+    ax.plot(*sample(1000)[0].T, ".", markersize=3, alpha=0.6, label="1000 generated points")
+    ax.plot(*centers.cpu().numpy().T, "+", color="C1", markersize=12, mew=2, label="centers")
+    ax.set(title="samples of the generator", xlabel="x", ylabel="y", aspect="equal")
+    figure.legend(loc="outside lower center", ncols=2)
+    figure.savefig(options.plot)

@@ -4,7 +4,7 @@ The data are 60 noisy values of sin(3 x). The negative logarithm of the marginal
 minimized over the logarithms of an amplitude, a length scale and a noise. The fitted process then
 predicts the function, with its uncertainty.
 
-    python examples/gaussian_process.py [--steps 200] [--device cpu] [--plot gp.png]
+    python examples/gaussian_process.py [--steps 200] [--device cpu] [--plot gp.svg]
 """
 
 import argparse
@@ -85,8 +85,16 @@ print(
 if options.plot:
     import matplotlib.pyplot as plt
 
-    plt.fill_between(grid, mean - 2 * spread, mean + 2 * spread, alpha=0.3)
-    plt.plot(grid, mean)
-    plt.plot(grid, np.sin(3 * grid), "--")
-    plt.plot(inputs, y.cpu().numpy(), ".")
-    plt.savefig(options.plot)
+    from xgrad.support.plotting import STYLE
+
+    plt.style.use(STYLE)
+
+    figure, ax = plt.subplots(figsize=(7, 3.8))
+    band = (mean - 2 * spread, mean + 2 * spread)
+    ax.fill_between(grid, *band, alpha=0.3, linewidth=0, label="± 2 standard deviations")
+    ax.plot(grid, mean, label="prediction")
+    ax.plot(grid, np.sin(3 * grid), "--", color="C7", label="sin(3 x)")
+    ax.plot(inputs, y.cpu().numpy(), ".", color="C1", label="data")
+    ax.set(title="a function from 60 noisy values", xlabel="x", ylabel="y")
+    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+    figure.savefig(options.plot)

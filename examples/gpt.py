@@ -3,7 +3,7 @@
 Each character attends to the characters before it. A block is attention and a network of two
 layers; both are added to their inputs, which are normalized first.
 
-    python examples/gpt.py [--steps 600] [--device cpu] [--plot gpt.png]
+    python examples/gpt.py [--steps 600] [--device cpu] [--plot gpt.svg]
 """
 
 import argparse
@@ -91,18 +91,23 @@ print(write("Beautiful is", 200))
 if options.plot:
     import matplotlib.pyplot as plt
 
+    from xgrad.support.plotting import STYLE
+
+    plt.style.use(STYLE)
+
     start = text.index("Beautiful")
     line = codes[start : start + LENGTH]
     with xgrad.no_grad():
         probabilities = nn.functional.softmax(gpt(line[None, :])[0, ...]).cpu().numpy()
     shown = sorted({*text[start : start + LENGTH + 1]})
-    plt.figure(figsize=(8, 4.5))
-    plt.imshow(probabilities[:, [letters.index(letter) for letter in shown]].T, cmap="Blues")
+    figure, ax = plt.subplots(figsize=(8, 5.2))
+    likely = probabilities[:, [letters.index(letter) for letter in shown]].T
+    figure.colorbar(ax.imshow(likely, "Blues", vmin=0, vmax=1, aspect="auto"), ax=ax)
     following = [shown.index(letter) for letter in text[start + 1 : start + LENGTH + 1]]
-    plt.plot(following, "o", mec="tab:red", mfc="none")
-    plt.xticks(range(LENGTH), text[start : start + LENGTH].replace("\n", "↵"))
-    plt.yticks(range(len(shown)), [letter.replace("\n", "↵") for letter in shown])
-    plt.xlabel("character read")
-    plt.ylabel("next character")
-    plt.tight_layout()
-    plt.savefig(options.plot)
+    ax.plot(following, "o", color="C1", fillstyle="none", label="the character that follows")
+    ax.set_xticks(range(LENGTH), text[start : start + LENGTH].replace("\n", "↵").replace(" ", "␣"))
+    names = [letter.replace("\n", "↵").replace(" ", "␣") for letter in shown]
+    ax.set_yticks(range(len(shown)), names)
+    ax.set(title="probability of the next character", xlabel="character read", ylabel="next")
+    figure.legend(loc="outside lower center", fontsize=9)
+    figure.savefig(options.plot)

@@ -4,7 +4,7 @@
 back in time together with the state. Therefore only the states at the wanted times are saved for
 backward, whatever the number of steps.
 
-    python examples/neural_ode.py [--steps 600] [--device cpu] [--plot ode.png]
+    python examples/neural_ode.py [--steps 600] [--device cpu] [--plot ode.svg]
 
 [1] R. T. Q. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud, "Neural ordinary differential
 equations", 2018.
@@ -67,6 +67,20 @@ print(f"distance from the whole spiral: {float(xgrad.abs(path - spiral).mean()):
 if options.plot:
     import matplotlib.pyplot as plt
 
-    plt.plot(*spiral.cpu().numpy().T)
-    plt.plot(*path.cpu().numpy().T)
-    plt.savefig(options.plot)
+    from xgrad.support.plotting import STYLE
+
+    plt.style.use(STYLE)
+
+    # the path turns sharply between the times of the data
+    fine = xgrad.linspace(0.0, 10.0, 4001, device=options.device)
+    with xgrad.no_grad():
+        curves = [
+            xgrad.odeint(f, first, fine).cpu().numpy().T for f in (lambda t, y: y**3 @ true, slope)
+        ]
+    figure, ax = plt.subplots(figsize=(5.6, 5))
+    ax.plot(*curves[0], "--", color="C7", label="spiral")
+    ax.plot(*curves[1], label="learned")
+    ax.plot(*first.cpu().numpy(), "o", color="C1", label="start")
+    ax.set(title="solutions from t = 0 to 10", xlabel="y₁", ylabel="y₂", aspect="equal")
+    figure.legend(loc="outside lower center", ncols=3)
+    figure.savefig(options.plot)

@@ -5,7 +5,7 @@ network's output is weighted so that these conditions hold; training minimizes t
 u_xx / 10 at random points. The error is measured against the exact solution, exp(-pi^2 t / 10)
 sin(pi x).
 
-    python examples/pinn.py [--steps 1500] [--device cpu] [--plot pinn.png]
+    python examples/pinn.py [--steps 1500] [--device cpu] [--plot pinn.svg]
 """
 
 import argparse
@@ -73,10 +73,19 @@ for i in range(options.steps):
 if options.plot:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for ax, values, title in zip(
-        axes, (solution(), solution() - exact), ("u(x, t)", "error"), strict=True
+    from xgrad.support.plotting import STYLE
+
+    plt.style.use(STYLE)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
+    error = 1000 * (solution() - exact)
+    for ax, values, title, colors in (
+        (axes[0], solution(), "temperature u(x, t)", "viridis"),
+        (axes[1], error, "error, thousandths", "coolwarm"),
     ):
-        figure.colorbar(ax.pcolormesh(x, t, values), ax=ax)
-        ax.set(title=title, xlabel="x", ylabel="t")
+        limit = {"vmin": -np.abs(error).max(), "vmax": np.abs(error).max()} if ax is axes[1] else {}
+        picture = ax.imshow(
+            values, colors, origin="lower", extent=(0, 1, 0, 1), interpolation="bilinear", **limit
+        )
+        figure.colorbar(picture, ax=ax)
+        ax.set(title=title, xlabel="place x", ylabel="time t")
     figure.savefig(options.plot)

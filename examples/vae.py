@@ -3,7 +3,7 @@
 It also draws new digits. The loss is the negative evidence lower bound, in nats per image: the
 cross-entropy of the pixels, plus the divergence of the code from the standard normal distribution.
 
-    python examples/vae.py [--steps 3000] [--device cpu] [--plot vae.png]
+    python examples/vae.py [--steps 3000] [--device cpu] [--plot vae.svg]
 """
 
 import argparse
@@ -69,11 +69,21 @@ for i in range(options.steps):
 
 with xgrad.no_grad():
     drawn = xgrad.sigmoid(decoder(prior.sample((40,))))
-rows = drawn.cpu().numpy().reshape(5, 8, 8, 8).transpose(0, 2, 1, 3).reshape(40, 64)
-for line in rows[:8]:
+images = drawn.cpu().numpy().reshape(40, 8, 8)
+for line in images[:8].transpose(1, 0, 2).reshape(8, 64):
     print("".join(" .:-=+*#%@"[min(9, int(10 * value))] for value in line))
 
 if options.plot:
     import matplotlib.pyplot as plt
 
-    plt.imsave(options.plot, rows.repeat(8, 0).repeat(8, 1), cmap="gray")
+    from xgrad.support.plotting import STYLE
+
+    plt.style.use(STYLE)
+
+    figure, axes = plt.subplots(
+        5, 8, figsize=(6.4, 4), gridspec_kw={"wspace": 0.08, "hspace": 0.08}
+    )
+    for ax, image in zip(axes.flat, images, strict=True):
+        ax.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        ax.set_axis_off()
+    figure.savefig(options.plot)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -33,21 +34,31 @@ def test_all_examples_are_listed() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))
-def test_example(name: str) -> None:
+def test_example(name: str, tmp_path: Path) -> None:
     if name == "dask_fits":
         pytest.importorskip(
             "distributed.client", reason="needs Dask: pip install 'dask[array,distributed]'"
         )
     steps, pattern, first, last = RUNS[name]
-    command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), "--steps", str(steps)]
+    script = FOLDER / f"{name}.py"
+    command = [str(script), "--steps", str(steps)]
+    if drawn := find_spec("matplotlib") and "--plot" in script.read_text("utf-8"):
+        picture = tmp_path / f"{name}.svg"
+        command = [
+            str(Path(__file__).parent / "drawn_example.py"),
+            *command,
+            "--plot",
+            str(picture),
+        ]
     run = subprocess.run(
-        command,
+        [sys.executable, "-W", "error", *command],
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "svg"},
     )
     assert run.returncode == 0, run.stderr
+    assert not drawn or "</svg>" in picture.read_text("utf-8")
     numbers = [float(number) for number in re.findall(pattern, run.stdout)]
     assert numbers[0] <= first and numbers[-1] <= last and len(numbers) > 1, run.stdout
     assert name == "gan" or numbers[-1] < numbers[0], run.stdout
