@@ -1,7 +1,6 @@
 """The directive ``{graph}``: an expression, and the picture of the recorded graph that it returns.
 
-The programs of the page before the directive run first, in one namespace. If Graphviz is missing,
-the page has the graph as text, which `xgrad.graph` then returns.
+The programs of the page before the directive run first, in one namespace.
 """
 
 from __future__ import annotations

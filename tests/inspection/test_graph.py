@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
-import sys
-from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 import xgrad
 from helpers import check_error, leaf
 from xgrad import Tensor, nn
+from xgrad.inspection.drawing import Drawing
 
 EXPRESSION = """\
 10 ops, 2 leaves; float32 on cpu
@@ -158,54 +159,83 @@ def test_refused_arguments_are_named(call: str, expected: str) -> None:
     check_error(call, expected, x=leaf())
 
 
-def test_svg_is_drawn_by_graphviz_and_shown_by_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    class NotFound(Exception):
-        pass
+def areas(svg: str) -> list[tuple[float, ...]]:
+    """Return the left, top, right and bottom ends of all boxes of a picture, and its own first."""
+    root = ElementTree.fromstring(svg)
+    ends = [tuple(map(float, root.attrib["viewBox"].split()))]
+    for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
+        if rect.attrib["fill"] != "none":
+            ends.append(tuple(float(rect.attrib[name]) for name in ("x", "y", "width", "height")))
+    return [(x, y, x + width, y + height) for x, y, width, height in ends]
 
-    def picture(text: str, found: bool = True) -> Any:
-        def pipe(**options: str) -> str:
-            if not found:
-                raise NotFound
-            return (
-                "<?xml?>\n<svg><g>\n<g"
-                f' class="cluster">\n<text>{len(text)}</text>\n</g>\n<path/></g>\n</svg>'
-            )
 
-        return SimpleNamespace(pipe=pipe)
+def transformer() -> tuple[Tensor, Any]:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    net = nn.Sequential(nn.TransformerEncoder(layer, 2), nn.Linear(8, 3))
+    return net(xgrad.ones((2, 4, 8))).sum(), net
 
+
+def shared() -> tuple[Tensor, None]:
+    x = y = leaf([0.5])
+    for _ in range(6):
+        y = y * x - xgrad.sin(y) * x
+    return y, None
+
+
+@pytest.mark.parametrize("make", [lambda: (expression()[0], None), mlp, transformer, shared])
+def test_boxes_of_pictures_do_not_overlap(make: Any) -> None:
+    graph = xgrad.graph(*make(), values=True)
+    page, *boxes = areas(graph.svg())
+    assert len(boxes) == len(graph.boxes)
+    for left, top, right, bottom in boxes:
+        assert page[0] < left < right < page[2] and page[1] < top < bottom < page[3]
+    for a, b in itertools.combinations(boxes, 2):
+        assert a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1]
+
+
+def test_picture_has_all_names_and_an_edge_for_each_input() -> None:
+    loss, net = transformer()
+    graph = xgrad.graph(loss, net)
+    svg = graph.svg()
+    root = ElementTree.fromstring(svg)
+    texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    for box in graph.boxes:
+        title = box.title.removeprefix("".join(f"{part}." for part in box.path))
+        assert any(text.startswith(f"{title}{box.shape}") for text in texts), title
+    assert {"0 TransformerEncoder", "layers.1 TransformerEncoderLayer", "1 Linear"} <= {*texts}
+    names = [name.text for name in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert names == [name for box in graph.boxes for name, _ in box.inputs]
+
+
+def test_edges_that_skip_ops_have_lanes_that_do_not_meet() -> None:
+    drawing = Drawing(xgrad.graph(shared()[0]).boxes, {})
+    spans: dict[str, list[list[float]]] = {}
+    for edge in drawing.edges:
+        if lane := re.search(r" H([\d.]+) q6,0 6,6 V([\d.]+)", edge):
+            top = float(re.search(r"M[\d.-]+,([\d.]+)", edge)[1])
+            spans.setdefault(lane[1], []).append([top, float(lane[2])])
+    assert len(spans) > 1
+    for lane in spans.values():
+        for (top, bottom), (other, _) in itertools.pairwise(sorted(lane)):
+            assert other == top or other >= bottom
+
+
+def test_notebooks_show_the_picture_or_the_text_of_a_large_graph() -> None:
     graph = xgrad.graph(expression()[0])
-    monkeypatch.setitem(
-        sys.modules, "graphviz", SimpleNamespace(Source=picture, ExecutableNotFound=NotFound)
-    )
-    svg = graph._repr_svg_()
-    assert svg == graph.svg() and svg.startswith("<svg><g>") and svg.endswith("</svg>")
-    assert svg.index("<path/>") < svg.index(f"<text>{len(graph.dot())}</text>"), (
-        "edges are drawn over titles"
-    )
-    assert graph.svg() in graph._repr_html_()
-    monkeypatch.setattr(sys.modules["graphviz"], "Source", lambda text: picture(text, found=False))
-    check_error(
-        "graph.svg()", "ImportError: graph: the program dot of Graphviz is missing: …", graph=graph
-    )
-    monkeypatch.setitem(sys.modules, "graphviz", None)
-    check_error(
-        "graph.svg()",
-        "ImportError: graph: graphviz is missing …pip install 'xgrad[graph]'",
-        graph=graph,
-    )
+    assert graph._repr_svg_() == graph.svg() and graph.svg() in graph._repr_html_()
+    x = leaf()
+    for _ in range(500):
+        x = x + 1
+    graph = xgrad.graph(x)
     assert graph._repr_svg_() is None and graph._repr_html_().startswith("<pre>")
 
 
-def test_svg_of_graphviz_has_all_names() -> None:
-    graphviz = pytest.importorskip("graphviz", reason="the extra graph is not installed")
-    loss, net = mlp()
-    try:
-        svg = xgrad.graph(loss, net).svg()
-    except ImportError as error:
-        pytest.skip(f"{graphviz.__name__}: {error}")
-    assert svg.startswith("<svg") and all(
-        f">{name}<" in svg for name in ("weight", "relu", "0 Linear", "(5, 4)")
-    )
+def test_names_of_modules_are_escaped_in_pictures() -> None:
+    name = 'a"<b>&'
+    model = nn.ModuleDict({name: nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))})
+    loss = (model[name](xgrad.ones((1, 2))) + 1).sum()
+    root = ElementTree.fromstring(xgrad.graph(loss, model, depth=9).svg())
+    assert any(text.startswith(f"{name} Sequential") for text in root.itertext())
 
 
 def test_names_of_modules_are_escaped_in_dot() -> None:

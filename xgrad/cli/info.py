@@ -30,7 +30,6 @@ OPTIONAL = (
     "threadpoolctl",
     "jinja2",
     "mpmath",
-    "graphviz",
     "cupy-cuda12x",
     "cupy-cuda13x",
     "array-api-strict",

@@ -1,13 +1,12 @@
-"""A graph in the DOT language, and as SVG made by the package graphviz."""
+"""A graph in the DOT language of Graphviz."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from xgrad.support.hints import import_optional
+from xgrad.support.plotting import INK
 
 Path = tuple[str, ...]
 
@@ -17,9 +16,10 @@ COLORS = {
     "leaf": ("#e4f4e4", "#4a9a5b"),
     "module": ("#ece2fa", "#8a5cc9"),
 }
+FRAME_COLOR, TEXT_COLOR = "#a9b4c4", INK
 FRAME = (
-    'labelloc=t; labeljust=l; style=rounded; color="#a9b4c4"; fontcolor="#808a99"; fontsize=10;'
-    " margin=8"
+    f'labelloc=t; labeljust=l; style=rounded; color="{FRAME_COLOR}"; fontcolor="{TEXT_COLOR}";'
+    " fontsize=10; margin=8"
 )
 FONT = 'fontname="DejaVu Sans,Verdana,sans-serif"'
 
@@ -30,19 +30,18 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
     Modules are frames around ops.
     """
     numbers = {box: i for i, box in enumerate(boxes)}
-    places = [box.place for box in boxes]
-    usual = max(dict.fromkeys(places), key=places.count)
+    usual = usual_place(boxes)
     lines = [
         "digraph {",
         (
             '  graph [rankdir=TB, bgcolor="transparent", nodesep=0.25, ranksep=0.3, labelloc=b,'
-            f' label="{usual}", {FONT}, fontsize=10, fontcolor="#808a99"]'
+            f' label="{usual}", {FONT}, fontsize=10, fontcolor="{TEXT_COLOR}"]'
         ),
         (
             f'  node [shape=box, style="filled,rounded", margin="0.14,0.05", height=0.3, {FONT},'
             " fontsize=11]"
         ),
-        f'  edge [color="#7d899b", arrowsize=0.6, {FONT}, fontsize=9, fontcolor="#808a99"]',
+        f'  edge [color="#7d899b", arrowsize=0.6, {FONT}, fontsize=9, fontcolor="{TEXT_COLOR}"]',
     ]
     members: dict[Path, list[Any]] = {}
     for box in boxes:
@@ -90,6 +89,12 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
+def usual_place(boxes: Sequence[Any]) -> str:
+    """Return the dtype and device of most boxes."""
+    places = [box.place for box in boxes]
+    return max(dict.fromkeys(places), key=places.count)
+
+
 def quotable(text: str) -> str:
     """Return a text for quotes, in which DOT decodes entities and escapes."""
     return escape(text).replace("\\", r"\\")
@@ -98,30 +103,6 @@ def quotable(text: str) -> str:
 def relative(name: str, path: Path) -> str:
     """Return a dotted name as seen from a module."""
     return name.removeprefix("".join([f"{part}." for part in path]))
-
-
-def render(text: str) -> str:
-    """Return DOT as SVG.
-
-    Raises ImportError, with installation instructions, if the package or its program is missing.
-    """
-    graphviz = import_optional("graphviz", "graph", "graph: ")
-    try:
-        picture: str = graphviz.Source(text).pipe(format="svg", encoding="utf-8")
-    except graphviz.ExecutableNotFound as error:
-        raise ImportError(
-            "graph: the program dot of Graphviz is missing: install it by the system, as in apt"
-            " install graphviz, and see https://graphviz.org/download"
-        ) from error
-    # Edges are drawn over frames, so the titles of frames go to the end, outlined in the page
-    # colour.
-    frame = re.compile(r'(class="cluster">.*?)(<text.*?</text>\n)', re.DOTALL)
-    titles = "".join([title for _, title in frame.findall(picture)])
-    head, end, tail = frame.sub(r"\1", picture[picture.index("<svg") :]).rpartition("</g>\n</svg>")
-    return (
-        f'{head}<g stroke="Canvas" stroke-width="4"'
-        f' paint-order="stroke">\n{titles}</g>\n{end}{tail}'
-    )
 
 
 def scrollable(picture: str | None, text: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from xgrad.backend.device import Placement
 from xgrad.core.graph import Edge, Leaf, MultiOutputNode, Node, OutputEdge
 from xgrad.core.tensor import Tensor
-from xgrad.inspection import dot, tree
+from xgrad.inspection import dot, drawing, tree
 from xgrad.support.hints import shown
 
 #: The largest numbers of boxes that are left unfolded by default, and that a notebook draws.
@@ -90,22 +90,15 @@ class Graph:
         return dot.source(self.boxes, self.classes)
 
     def svg(self) -> str:
-        """Return the graph as SVG.
-
-        Raises ImportError, with installation instructions, if the package graphviz or its program
-        is missing.
-        """
-        return dot.render(self.dot())
+        """Return the graph as SVG."""
+        return drawing.svg(self.boxes, self.classes)
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture for a notebook, or None if it cannot be drawn."""
-        try:
-            return self.svg() if len(self.boxes) <= DRAWABLE else None
-        except ImportError:
-            return None
+        """Return the picture for a notebook, or None if it would be too large."""
+        return self.svg() if len(self.boxes) <= DRAWABLE else None
 
     def _repr_html_(self) -> str:
-        """Return the picture for a notebook, or the text if it cannot be drawn."""
+        """Return the picture for a notebook, or the text of a large graph."""
         return dot.scrollable(self._repr_svg_(), repr(self))
 
 
@@ -120,9 +113,8 @@ def graph(
     """Return the recorded graph behind a tensor, for a terminal, a notebook, or a file.
 
     The text reads from the result to the leaves: the input with the most ops continues on the line
-    below an op, and the other inputs are branches. ``.dot()`` and ``.svg()`` return a picture in
-    DOT and SVG; the latter needs ``pip install 'xgrad[graph]'`` and the program ``dot`` of
-    Graphviz. Inspect a graph before the backward pass, which frees it.
+    below an op, and the other inputs are branches. ``.svg()`` returns a picture, and ``.dot()`` the
+    graph in the language of Graphviz. Inspect a graph before the backward pass, which frees it.
 
     Parameters
     ----------

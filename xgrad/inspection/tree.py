@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from xgrad.inspection.dot import usual_place
+
 
 def text(boxes: Sequence[Any]) -> str:
     """Return the boxes of a graph, in the order of execution, as text from result to leaves.
@@ -52,8 +54,7 @@ def text(boxes: Sequence[Any]) -> str:
             box, start = trunk, f"{indent}● "
 
     rows = list(lines(boxes[-1], "● ", ""))
-    places = [box.place for box in boxes]
-    usual = max(dict.fromkeys(places), key=places.count)
+    usual = usual_place(boxes)
     left, middle = max(len(text) for text, _ in rows), max(len(box.shape) for box in boxes)
     leaves = sum(box.kind == "leaf" for box in boxes)
     count = sum(box.ops for box in boxes) - leaves
