@@ -86,6 +86,7 @@ PRINTED = {
     ],
     "docs/inspection.md": [
         r"13 ops, 10 leaves; float32 on cpu\n● cross_entropy +\(\)\n● linear +\(32, 10\)\n├─○",
+        r"\A\Z",
         r"\nlinear +20 .* 50 [\s\S]*\noutside of ops [\s\S]*\ninspection\.md:\d+ +30 .* 60 ",
     ],
     "docs/ecosystem.md": [r"\A\(8, 16, 192\)\n"],
