@@ -19,7 +19,7 @@ from benchmarks.harness import Options, UsageError
 from benchmarks.report import markdown, read, write
 
 NAMES = tuple(
-    "step models load ops epoch memory scaling import chain reach checkpoints distributed"
+    "step models load ops epoch memory scaling import chain reach checkpoints threads distributed"
     " before gpu".split()
 )
 DEVICES = {"models": "cpu", "gpu": "cuda"}  # defaults of benchmarks that take a device

@@ -296,6 +296,7 @@ SMALL = {
     "chain": "xgrad",
     "reach": "xgrad",
     "checkpoints": "no checkpoints,every 100 steps",
+    "threads": "1 thread,all threads",
     "distributed": "",
     "before": "",
     "gpu": "xgrad,array library,xgrad to the device,xgrad to the device pinned,xgrad to the host",

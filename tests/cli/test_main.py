@@ -222,7 +222,6 @@ def test_link_to_itself_is_refused_in_one_line(run, tmp_path, argv):
 @pytest.mark.parametrize(
     "options",
     [
-        ("mnist", "--data", "~nosuchuser/data"),
         ("digits", "--threads", "1" + "0" * 400),
         ("digits", "--threads", str(2**31)),
         ("digits", "--hidden", "1" + "0" * 400),

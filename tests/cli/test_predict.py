@@ -277,7 +277,6 @@ def test_invalid_arguments_are_refused(run, copied, folder, options, message):
             {"classes": ...},
             "expected a folder that `xgrad train` wrote, got copied: config.json lacks classes",
         ),
-        ({"dataset": "mnist"}, "MNIST: files not found: "),
         (
             {"image_shape": [4, 16]},
             "expected a network for images and classes of digits, (8, 8, 10), got one for (4, ",
@@ -302,6 +301,14 @@ def test_inconsistent_configuration_is_refused(run, copied, changes, message):
     config = {name: value for name, value in config.items() if value is not ...}
     (copied / "config.json").write_text(json.dumps(config))
     assert message in refused(run, "copied")
+
+
+def test_missing_data_set_is_reported_with_advice(run, copied):
+    config = json.loads((copied / "config.json").read_text()) | {"dataset": "mnist"}
+    (copied / "config.json").write_text(json.dumps(config))
+    status, out, err = run("predict", "copied")
+    assert (status, out) == (2, "") and err.startswith("xgrad predict: MNIST was not found in ")
+    assert "\nwhat to do:\n  xgrad train mnist " in err
 
 
 def test_missing_and_infinite_weights_are_refused(run, copied):

@@ -142,7 +142,7 @@ def test_missing_data_set_is_noted(run, small_mnist):
     assert run("train", "mnist", *options).status == 0
     assert report.read("small", Path("small"), "red", str(small_mnist)).predicted.shape == (100, 10)
     result = report.read("small", Path("small"), "red", None)
-    assert result.predicted is None and result.missing.startswith("MNIST: ")
+    assert result.predicted is None and result.missing.startswith("MNIST was not found in ")
 
 
 def refused(run, *argv) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
@@ -16,7 +15,7 @@ def test_mnist_is_used_if_it_is_found(run, tmp_path, small_mnist, monkeypatch):
     for name in ([], ["mnist"], ["mnist", "--fallback", "digits"]):
         result = run("train", *name, *SMALL)
         assert result.status == 0 and not result.err
-        assert result.out.startswith("mnist: 200 training and 100 test images; MLP 784-8-10")
+        assert result.out.startswith("mnist: 200 training and 100 test images\nnetwork: MLP 784-8-")
     assert (tmp_path / "runs" / "mnist" / "weights.safetensors").is_file()
     monkeypatch.delenv("XGRAD_DATA")
     assert run("train", "--data", small_mnist, *SMALL).out.startswith("mnist")
@@ -50,22 +49,46 @@ def test_digits_replace_missing_mnist(run, options, reason, monkeypatch):
 def test_missing_mnist_is_reported_with_folders_and_advice(run, tmp_path, options):
     result = run("train", "mnist", *options)
     folder = "folder" if "folder" in options else str(tmp_path / "cache" / "xgrad")
-    assert result.status == 2 and not result.out
-    last = result.err.splitlines()[-1]
-    assert last.startswith("xgrad train: MNIST: files not found: train-images-idx3-ubyte")
-    assert f" in {os.path.join(folder, 'mnist')}, " in last
-    assert "set XGRAD_DATA to a folder that holds the files" in last and last.endswith(
-        "or `xgrad train digits`"
-    )
-    # the first line announces the download
-    assert len(result.err.splitlines()) == (1 if options else 2)
-    assert not (tmp_path / "runs").exists()
+    assert result.status == 2 and not result.out and not (tmp_path / "runs").exists()
+    tried, *lines = result.err.splitlines()
+    message = f"xgrad train: MNIST was not found in {folder}"
+    if options:
+        assert tried == message
+    else:
+        assert "downloading it (11 MB)" in tried
+        assert lines.pop(0) == f"{message}, and could not be downloaded"
+        assert lines.pop(0).startswith("  http://127.0.0.1:1/: ")
+    files = ["train-images-idx3-ubyte", "train-labels-idx1-ubyte"]
+    assert lines[:3] == ["files, each as it is or with .gz:", *[f"  {name}" for name in files]]
+    remedies = [line.split("  ")[1] for line in lines[lines.index("what to do:") + 1 :]]
+    assert remedies[-3:] == [
+        "xgrad train mnist --data FOLDER",
+        "export XGRAD_DATA=FOLDER",
+        "xgrad train digits",
+    ]
+    assert ("xgrad train mnist" in remedies) == bool(options), "a download has just failed"
+
+
+def test_folder_of_an_unknown_user_is_named_as_it_is(run):
+    result = run("train", "mnist", "--data", "~nosuchuser/data")
+    assert result.err.startswith("xgrad train: MNIST was not found in ~nosuchuser/data\n")
+
+
+def test_missing_file_of_a_data_folder_is_named_alone(run, small_mnist, monkeypatch):
+    (small_mnist / "t10k-labels-idx1-ubyte.gz").unlink()
+    monkeypatch.setenv("XGRAD_DATA", str(small_mnist))
+    lines = run("train", "mnist").err.splitlines()
+    assert lines[0] == f"xgrad train: MNIST was not found in {small_mnist}"
+    assert lines[2:4] == ["  t10k-labels-idx1-ubyte", "what to do:"]
+    assert lines[4].startswith("  unset XGRAD_DATA  ")
+    lines = run("train", "emnist-digits").err.splitlines()
+    assert lines[1] == "files, each as published, or gzip.zip, which has them:"
 
 
 def test_other_data_sets_are_trained_on_by_name(run, tmp_path, small_fashion_mnist):
     result = run("train", "fashion-mnist", "--data", small_fashion_mnist, *SMALL)
     assert result.status == 0 and not result.err
-    assert result.out.startswith("fashion-mnist: 200 training and 100 test images; MLP 784-8-10")
+    assert result.out.startswith("fashion-mnist: 200 training and 100 test images\n")
     assert (
         json.loads((tmp_path / "runs" / "fashion-mnist" / "config.json").read_text())[
             "class_names"
@@ -79,7 +102,7 @@ def test_other_data_sets_are_trained_on_by_name(run, tmp_path, small_fashion_mni
         result.status == 2
         and "KMNIST is not on this machine yet: downloading it (21 MB)" in result.err
     )
-    assert "KMNIST: files not found: train-images-idx3-ubyte.gz" in result.err
+    assert "\n  train-images-idx3-ubyte.gz\n" in result.err
 
 
 def test_damaged_mnist_is_reported_and_not_replaced_by_digits(run, small_mnist):

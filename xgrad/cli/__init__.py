@@ -53,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except UsageError as error:
-        print(f"{program}: {' '.join(map(str.strip, str(error).splitlines()))}", file=sys.stderr)
+        line = " ".join(map(str.strip, str(error).splitlines()))
+        print("\n".join([f"{program}: {line}", *error.advice]), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from shutil import which
 from typing import Any, NoReturn, TypeVar
 
 from xgrad.support.options import repeated_option
@@ -16,17 +20,25 @@ LARGEST = 10**9  # above any number of images, steps or units; the product of tw
 
 
 class UsageError(Exception):
-    """A user error; the message is the one line that is printed."""
+    """A user error; the message is the one line that is printed, followed by lines of advice."""
+
+    def __init__(self, message: str, advice: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.advice = tuple(advice)
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises `UsageError`."""
+    """An argument parser that raises `UsageError`.
 
-    def __init__(self, command: str, description: str) -> None:
+    Help texts name defaults themselves, since those of many options depend on other options.
+    """
+
+    def __init__(self, command: str, arguments: str, description: str, epilog: str = "") -> None:
         super().__init__(
             prog=f"xgrad {command}",
+            usage=f"xgrad {command} [OPTIONS] {arguments}".rstrip(),
             description=description,
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+            epilog=epilog,
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
@@ -57,6 +69,18 @@ class Parser(argparse.ArgumentParser):
         if unknown != message:
             message = f"expected the options that {self.prog} --help lists, got {unknown}"
         raise UsageError(message.removeprefix("argument "))
+
+
+def command(*arguments: str) -> str:
+    """Return a command of this program, for a shell of the user.
+
+    Without a program ``xgrad`` on the path, as after `make train`, it starts this Python.
+    """
+    if which("xgrad"):
+        return shlex.join(["xgrad", *arguments])
+    python = os.path.relpath(sys.executable) if os.name == "posix" else sys.executable
+    shortest = min(python, sys.executable, key=len)
+    return shlex.join([shortest, "-m", "xgrad", *arguments])
 
 
 def checked(

@@ -50,6 +50,7 @@ def run(argv: Sequence[str]) -> int:
     """Print the report."""
     parser = Parser(
         "info",
+        "",
         "Print versions, usable devices and their memory, why others are not usable, CUDA, and data"
         " folders.",
     )

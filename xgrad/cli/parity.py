@@ -69,7 +69,9 @@ def run(argv: Sequence[str]) -> int:
 
 def parser() -> Parser:
     """Return the parser of the command's arguments."""
-    top = Parser("parity", "Compare devices: ops, fused kernels, training runs, seeds and times.")
+    top = Parser(
+        "parity", "", "Compare devices: ops, fused kernels, training runs, seeds and times."
+    )
     add = top.add_argument
     names = "NAME,..."
     add(
@@ -84,14 +86,14 @@ def parser() -> Parser:
         type=some_of(*DTYPES),
         default=",".join(DTYPES),
         metavar=names,
-        help="dtypes to compare in",
+        help=f"dtypes to compare in (default: {','.join(DTYPES)})",
     )
     add(
         "--parts",
         type=some_of(*PARTS),
         default=",".join(PARTS),
         metavar=names,
-        help="parts to compare",
+        help=f"parts to compare (default: {','.join(PARTS)})",
     )
     add("--json", type=nonempty_path, metavar="FILE", help="write the report as JSON")
     add(

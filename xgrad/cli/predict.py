@@ -18,7 +18,7 @@ from xgrad.cli.arguments import Parser, UsageError, integer, nonempty_path
 from xgrad.cli.images import read_image
 from xgrad.cli.inference import Scaling, probabilities
 from xgrad.cli.models import MODELS, make_model
-from xgrad.cli.sources import DATASETS, open_device
+from xgrad.cli.sources import DATASETS, not_found, open_device
 from xgrad.cli.training_run import CONFIG, WEIGHTS
 from xgrad.data import DataError, digits
 from xgrad.data.images import PUBLISHED
@@ -31,6 +31,7 @@ def run(argv: Sequence[str]) -> int:
     """Print the class of an image and the probability of every class."""
     parser = Parser(
         "predict",
+        "DIR [IMAGE]",
         "Predict the class of an image, such as a digit, by a network that `xgrad train` trained.",
     )
     add = parser.add_argument
@@ -55,6 +56,7 @@ def run(argv: Sequence[str]) -> int:
     add(
         "--index",
         type=integer(0),
+        metavar="N",
         help="without an image: index of a test image of the data set (default: 0)",
     )
     add(
@@ -62,7 +64,8 @@ def run(argv: Sequence[str]) -> int:
         metavar="FOLDER",
         help="without an image: folder of the data set, if it is not digits",
     )
-    add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
+    names = "cpu, cuda, cuda:1 and others of xgrad info (default: cuda if usable, else cpu)"
+    add("--device", default="auto", metavar="NAME", help=names)
     args = parser.parse_args(argv)
     if args.image and (extra := [f"--{name}" for name in ("index", "data") if name in args]):
         raise UsageError(
@@ -179,7 +182,7 @@ def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
     try:
         data = PUBLISHED[name](folder, download=False) if name in PUBLISHED else digits()
     except (DataError, OSError) as error:
-        raise UsageError(str(error)) from error
+        raise not_found(name, error) from error
     shape, size = (*config["image_shape"], config["classes"]), data.test.images.shape[1:]
     if shape != (*size, data.classes):
         raise UsageError(

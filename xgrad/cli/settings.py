@@ -105,24 +105,20 @@ OPTIMIZERS = ("sgd", "adam", "adamw")
 ACTIVATIONS = ("relu", "sigmoid", "tanh")
 
 
-def by_dataset(name: str) -> str:
-    """Return the default values of an option, for its help text."""
+def default(name: str) -> str:
+    """Return the default of an option for its help text, such as "default: adam; digits adamw".
 
-    def text(value: Any) -> str:
+    It is the default of the MLP with its default optimizer, on the published sets and the digits.
+    """
+
+    def text(data: str) -> str:
+        value = DEFAULTS[data][name]
         if isinstance(value, dict):
-            return ", ".join(f"{item} for {key}" for key, item in value.items())
+            value = f"{value[DEFAULTS[data]['optimizer']]:g}"
         return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
-    parts = []
-    for data, default in DEFAULTS.items():
-        values, other = default[name], IMAGE_DEFAULTS[data].get(name)
-        if other is not None and name != "lr":
-            values = {
-                "mlp": values,
-                **(other if isinstance(other, dict) else {"other networks": other}),
-            }
-        parts.append(f"{data} {text(values)}")
-    return "default: " + "; ".join(parts)
+    published, digits = map(text, ("mnist", "digits"))
+    return f"default: {published}" + (f"; digits {digits}" if digits != published else "")
 
 
 def arguments(options: dict[str, Any]) -> list[str]:

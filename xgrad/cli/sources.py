@@ -11,9 +11,16 @@ from xgrad.backend.device import Device
 from xgrad.cli.arguments import UsageError
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.catalog import SETS
+from xgrad.data.image_files import FilesNotFoundError
 from xgrad.data.images import PUBLISHED
 
 DATASETS = ("digits", *PUBLISHED)
+_SPLITS = [name.removeprefix("emnist-") for name in DATASETS if name.startswith("emnist-")]
+#: `DATASETS` for help texts.
+DATASET_NAMES = (
+    f"{', '.join(name for name in DATASETS if not name.startswith('emnist-'))}, or emnist-SPLIT"
+    f" with SPLIT one of {', '.join(_SPLITS)}"
+)
 
 
 def note(text: str) -> None:
@@ -31,6 +38,37 @@ def open_device(name: str) -> Device:
         raise UsageError(
             f"--device: expected auto or a device that can be used, got {name!r}: {error}"
         ) from error
+
+
+def not_found(name: str, error: Exception) -> UsageError:
+    """Return the error for an image set that cannot be read, with what to do if it is missing."""
+    if not isinstance(error, FilesNotFoundError):
+        return UsageError(f"{error}; or `xgrad train digits`")
+    known, root = SETS[name], error.folders[-1]
+    files = tuple(known.digests) if error.failures else error.missing
+    form = "as published" if files[0].endswith(".gz") else "as it is or with .gz"
+    archive = f", or {known.archive}, which has them" if known.archive else ""
+    failed = ", and could not be downloaded" if error.failures else ""
+    download = {f"xgrad train {name}": f"download it ({known.megabytes} MB)"}
+    if os.environ.get("XGRAD_DATA"):
+        download = {"unset XGRAD_DATA": f"let `xgrad train` download it ({known.megabytes} MB)"}
+    remedies = {
+        **({} if error.failures else download),
+        f"xgrad train {name} --data FOLDER": "use a folder that has the files",
+        "export XGRAD_DATA=FOLDER": "use it in all commands",
+        "xgrad train digits": "train on the digits that come with xgrad",
+    }
+    width = max(map(len, remedies)) + 2
+    return UsageError(
+        f"{known.title} was not found in {root}{failed}",
+        [
+            *[f"  {failure}" for failure in error.failures],
+            f"files, each {form}{archive}:",
+            *[f"  {file}" for file in files],
+            "what to do:",
+            *[f"  {remedy:{width}}{effect}" for remedy, effect in remedies.items()],
+        ],
+    )
 
 
 def find_data(args: Namespace) -> TrainTestImages:
@@ -63,7 +101,7 @@ def find_data(args: Namespace) -> TrainTestImages:
             return load()
     except (DataError, OSError) as error:
         if not isinstance(error, DataNotFoundError) or not (automatic or hasattr(args, "fallback")):
-            raise UsageError(f"{error}; or `xgrad train digits`") from error
+            raise not_found(name, error) from error
     note(
         f"{title} {reason}: training on the embedded 8x8 digits instead "
         f"(for {title} set XGRAD_DATA to its folder, or download it with `xgrad train {name}`)"

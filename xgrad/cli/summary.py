@@ -8,7 +8,7 @@ import xgrad
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
 from xgrad.cli.models import MODELS, make_model
 from xgrad.cli.settings import DEFAULTS
-from xgrad.cli.sources import DATASETS
+from xgrad.cli.sources import DATASET_NAMES, DATASETS
 from xgrad.data import digits
 from xgrad.data.catalog import SETS
 
@@ -16,7 +16,9 @@ from xgrad.data.catalog import SETS
 def run(argv: Sequence[str]) -> int:
     """Print the layers of a network with their output shapes, parameters and memory."""
     parser = Parser(
-        "summary", "Print the layers of a network, for the images and classes of a data set."
+        "summary",
+        "[dataset]",
+        "Print the layers of a network, for the images and classes of a data set.",
     )
     add = parser.add_argument
     add(
@@ -25,9 +27,10 @@ def run(argv: Sequence[str]) -> int:
         type=one_of(*DATASETS),
         default="mnist",
         metavar="dataset",
-        help=", ".join(DATASETS),
+        help=f"{DATASET_NAMES} (default: mnist)",
     )
-    add("--model", type=one_of(*MODELS), default="mlp", metavar="NAME", help=", ".join(MODELS))
+    names = f"{', '.join(MODELS)} (default: mlp)"
+    add("--model", type=one_of(*MODELS), default="mlp", metavar="NAME", help=names)
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
     add(
         "--hidden",
@@ -40,7 +43,7 @@ def run(argv: Sequence[str]) -> int:
         type=integer(1),
         default=1,
         metavar="N",
-        help="images in a batch, for the activations",
+        help="images in a batch, for the memory of activations (default: 1)",
     )
     args = parser.parse_args(argv)
     if args.model != "mlp" and "hidden" in args:

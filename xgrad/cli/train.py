@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from argparse import BooleanOptionalAction, Namespace
+from argparse import _ArgumentGroup as Group
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.threads import set_num_threads
 from xgrad.cli.arguments import (
     LARGEST,
     Parser,
@@ -29,10 +29,10 @@ from xgrad.cli.arguments import (
 )
 from xgrad.cli.checkpoints import FOLDER, Checkpoints, new_folder, run_folder
 from xgrad.cli.models import MODELS
-from xgrad.cli.settings import ACTIVATIONS, OPTIMIZERS, SCHEDULES, arguments, by_dataset, settings
-from xgrad.cli.sources import DATASETS, find_data, note, open_device
+from xgrad.cli.settings import ACTIVATIONS, OPTIMIZERS, SCHEDULES, arguments, default, settings
+from xgrad.cli.sources import DATASET_NAMES, DATASETS, find_data, note, open_device
+from xgrad.cli.threads import blas_threads
 from xgrad.cli.training_run import FILES, TrainingRun
-from xgrad.data.images import PUBLISHED
 from xgrad.distributed import Communicator, RankError, world
 from xgrad.distributed.supervision import supervise
 from xgrad.support.files import DISK_FULL
@@ -40,133 +40,118 @@ from xgrad.support.files import DISK_FULL
 #: Options that may be given for a resumed run.
 RESUMED = {"resume", "device", "data", "no_download", "threads", "capture", "quiet"}
 RESUMED |= {"checkpoint_every", "keep", "tensorboard", "distributed", "shard_state"}
+FRACTION = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
 
 
 def parser() -> Parser:
     """Return the parser of the command's arguments."""
-    top = Parser("train", "Train a network on small images, such as handwritten digits.")
-    add = top.add_argument
-    add(
+    top = Parser(
+        "train",
+        "[dataset]",
+        "Train a network on small images, such as handwritten digits.",
+        "Defaults are for the MLP and its default optimizer; docs/command_line.md has those of the"
+        " other networks and optimizers.",
+    )
+    top.add_argument(
         "dataset",
         nargs="?",
         type=one_of(*DATASETS, "auto"),
         default="auto",
         metavar="dataset",
         help=(
-            f"{', '.join(PUBLISHED)}; digits (1797 images that come with xgrad); or auto: mnist if"
-            " it is on this machine, else digits"
+            f"{DATASET_NAMES}; digits has 1797 images that come with xgrad (default: auto, which is"
+            " mnist if it is on this machine, else digits)"
         ),
     )
-    add(
-        "--data",
-        metavar="FOLDER",
-        help="folder of the data set; by default XGRAD_DATA, else the user's cache",
-    )
+    _add_data(top.add_argument_group("data"))
+    _add_network(top.add_argument_group("network"))
+    _add_optimization(top.add_argument_group("optimization"))
+    _add_validation(top.add_argument_group("validation and averaging"))
+    _add_devices(top.add_argument_group("device and speed"))
+    _add_output(top.add_argument_group("output and checkpoints"))
+    return top
+
+
+def _add_data(group: Group) -> None:
+    add = group.add_argument
+    folder = "folder of the data set (default: XGRAD_DATA, else the user's cache)"
+    add("--data", metavar="FOLDER", help=folder)
     add("--no-download", action="store_true", default=False, help="use local files only")
+    other = "data set to use if the other one is missing"
+    add("--fallback", type=one_of("digits"), metavar="digits", help=other)
+    pixels = f"largest random shift of training images along both axes ({default('shift')})"
+    add("--shift", type=integer(0), metavar="PIXELS", help=pixels)
+
+
+def _add_network(group: Group) -> None:
+    add = group.add_argument
     add(
-        "--fallback",
-        type=one_of("digits"),
-        metavar="digits",
-        help="data set to use if the other one is missing",
+        "--model",
+        type=one_of(*MODELS),
+        default="mlp",
+        metavar="NAME",
+        help=f"{', '.join(MODELS)} (default: mlp)",
     )
-    add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda if usable, else cpu")
-    processors = os.cpu_count() or LARGEST
-    threads = checked(
-        integer(1), lambda n: n <= processors, f"at most {processors}, the number of processors"
-    )
-    add(
-        "--threads",
-        type=threads,
-        metavar="N",
-        help="threads of BLAS; small networks are faster on one",
-    )
-    add("--model", type=one_of(*MODELS), default="mlp", metavar="NAME", help=", ".join(MODELS))
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
-    add(
-        "--hidden",
-        type=layers,
-        metavar="N,N",
-        help=f"mlp: widths of the hidden layers ({by_dataset('hidden')})",
-    )
+    hidden = f"mlp: widths of the hidden layers ({default('hidden')})"
+    add("--hidden", type=layers, metavar="N,N", help=hidden)
     names = f"mlp: {', '.join(ACTIVATIONS)} (default: relu)"
     add("--activation", type=one_of(*ACTIVATIONS), metavar="NAME", help=names)
-    fraction = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
-    add(
-        "--dropout",
-        type=fraction,
-        metavar="P",
-        help="mlp: dropout probability of hidden units (default: 0)",
-    )
-    names = ", ".join(OPTIMIZERS)
-    add(
-        "--optimizer",
-        type=one_of(*OPTIMIZERS),
-        metavar="NAME",
-        help=f"{names} ({by_dataset('optimizer')})",
-    )
+    dropout = "mlp: dropout probability of hidden units (default: 0)"
+    add("--dropout", type=FRACTION, metavar="P", help=dropout)
+
+
+def _add_optimization(group: Group) -> None:
+    add = group.add_argument
+    names = f"{', '.join(OPTIMIZERS)} ({default('optimizer')})"
+    add("--optimizer", type=one_of(*OPTIMIZERS), metavar="NAME", help=names)
     positive = checked(float, lambda x: 0 < x < math.inf, "a number above 0")
-    add("--lr", type=positive, help=f"highest learning rate ({by_dataset('lr')}, for mlp)")
-    add("--momentum", type=fraction, help="momentum of sgd (default: 0)")
+    add("--lr", type=positive, metavar="RATE", help=f"highest learning rate ({default('lr')})")
+    add("--momentum", type=FRACTION, metavar="M", help="sgd: momentum (default: 0)")
     natural = checked(float, lambda x: 0 <= x < math.inf, "a number of 0 or more")
-    add(
-        "--weight-decay",
-        type=natural,
-        metavar="DECAY",
-        help=f"weight decay ({by_dataset('weight_decay')})",
-    )
-    names = f"learning rate: {', '.join(SCHEDULES)} ({by_dataset('schedule')})"
+    decay = f"weight decay ({default('weight_decay')})"
+    add("--weight-decay", type=natural, metavar="DECAY", help=decay)
+    names = f"learning rate over the run: {', '.join(SCHEDULES)} ({default('schedule')})"
     add("--schedule", type=one_of(*SCHEDULES), metavar="NAME", help=names)
-    pixels = (
-        f"largest shift of training images along both axes, random for each ({by_dataset('shift')})"
+    size = f"images in a batch ({default('batch_size')})"
+    add("--batch-size", type=integer(1), metavar="N", help=size)
+    add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({default('epochs')})")
+    seed = "seed for initialization and shuffling (default: 0)"
+    add("--seed", type=integer(0, 2**64), default=0, metavar="N", help=seed)
+
+
+def _add_validation(group: Group) -> None:
+    add = group.add_argument
+    held = (
+        "hold back the last N training images, and keep the weights of the epoch with their"
+        " smallest loss (default: a twelfth if --patience or plateau needs them, else none)"
     )
-    add("--shift", type=integer(0), metavar="PIXELS", help=pixels)
-    add(
-        "--batch-size",
-        type=integer(1),
-        metavar="N",
-        help=f"images in a batch ({by_dataset('batch_size')})",
-    )
-    add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
-    half = (
-        "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
-    )
-    add("--amp", action="store_true", default=False, help=half)
+    add("--validation", type=integer(1), metavar="N", help=held)
+    patience = "end after N epochs without a smaller validation loss (default: never)"
+    add("--patience", type=integer(1), metavar="N", help=patience)
     average = (
         "evaluate and save an exponential moving average of the weights, such as with decay 0.999"
         " (default: none)"
     )
-    add("--ema", type=fraction, metavar="DECAY", help=average)
-    held = (
-        "training images, the last ones, that are held back: the weights of the epoch with their"
-        " smallest loss are kept"
+    add("--ema", type=FRACTION, metavar="DECAY", help=average)
+
+
+def _add_devices(group: Group) -> None:
+    add = group.add_argument
+    names = "cpu, cuda, cuda:1 and others of xgrad info (default: cuda if usable, else cpu)"
+    add("--device", default="auto", metavar="NAME", help=names)
+    processors = os.cpu_count() or LARGEST
+    threads = checked(
+        integer(1), lambda n: n <= processors, f"at most {processors}, the number of processors"
     )
-    add(
-        "--validation",
-        type=integer(1),
-        metavar="N",
-        help=f"{held} (default: a twelfth if a choice needs them, else none)",
+    number = "threads of BLAS on the CPU (default: by the size of the network)"
+    add("--threads", type=threads, metavar="N", help=number)
+    trace = "trace a step once and replay it: faster, with unchanged results (default: if possible)"
+    add("--capture", action=BooleanOptionalAction, help=trace)
+    half = (
+        "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
     )
-    patience = "end after N epochs without a smaller validation loss (default: never)"
-    add("--patience", type=integer(1), metavar="N", help=patience)
-    add("--seed", type=integer(0, 2**64), default=0, help="seed for initialization and shuffling")
-    add(
-        "--capture",
-        action=BooleanOptionalAction,
-        help=(
-            "trace a step once and replay it: faster, with unchanged results (default: if the"
-            " device supports it)"
-        ),
-    )
-    folder = (
-        "output folder, or the next one of this name if it has a run (default: runs/ and the name"
-        " of the data set)"
-    )
-    add("--out", type=nonempty_path, metavar="DIR", help=folder)
-    every = "steps between two checkpoints (default: none but one at SIGTERM and Ctrl-C)"
-    add("--checkpoint-every", type=integer(1), metavar="N", help=every)
-    add("--keep", type=integer(1), metavar="K", help="number of checkpoints to keep (default: 3)")
-    events = "write figures of each epoch for TensorBoard to the folder tensorboard of the run"
-    add("--tensorboard", action="store_true", default=False, help=events)
+    add("--amp", action="store_true", default=False, help=half)
     ranks = (
         "share each batch between the processes that mpiexec or srun started: see"
         " docs/distributed.md"
@@ -176,14 +161,20 @@ def parser() -> Parser:
         "with --distributed: keep in each process the optimizer's state of a part of the parameters"
     )
     add("--shard-state", action="store_true", default=False, help=shards)
-    add(
-        "--resume",
-        type=nonempty_path,
-        metavar="DIR",
-        help="continue the run in a folder from its newest checkpoint",
-    )
+
+
+def _add_output(group: Group) -> None:
+    add = group.add_argument
+    folder = "output folder, or the next free name if it has a run (default: runs/DATASET)"
+    add("--out", type=nonempty_path, metavar="DIR", help=folder)
+    every = "steps between two checkpoints (default: one at Ctrl-C or SIGTERM only)"
+    add("--checkpoint-every", type=integer(1), metavar="N", help=every)
+    add("--keep", type=integer(1), metavar="K", help="number of checkpoints to keep (default: 3)")
+    resume = "continue the run in a folder from its newest checkpoint"
+    add("--resume", type=nonempty_path, metavar="DIR", help=resume)
+    events = "write figures of each epoch for TensorBoard to the folder tensorboard of the run"
+    add("--tensorboard", action="store_true", default=False, help=events)
     add("--quiet", action="store_true", default=False, help="print the last line only")
-    return top
 
 
 def run(argv: Sequence[str]) -> int:
@@ -248,11 +239,6 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
 
 def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) -> int:
     """Train in a new folder, or in the folder of a resumed run; return the exit status."""
-    if hasattr(args, "threads"):
-        try:
-            set_num_threads(args.threads)
-        except (ImportError, RuntimeError, ValueError) as error:
-            raise UsageError(f"--threads: {error}") from error
     device = open_device(args.device)
     data = find_data(args)
     options = settings(args, data, device)
@@ -288,10 +274,14 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
             raise UsageError(
                 f"--resume: expected a checkpoint of this network and data set: {error}"
             ) from error
+    requested = getattr(args, "threads", None)
+    product = training.largest_product(trainer) if device.type == "cpu" else None
     try:
+        has_folder = resumes or not training.writes
         with (
-            nullcontext(out) if resumes or not training.writes else new_folder(out, FILES)
-        ) as training.out:
+            blas_threads(requested, product) as training.threads,
+            nullcontext(out) if has_folder else new_folder(out, FILES) as training.out,
+        ):
             if training.out != out and hasattr(args, "out") and not args.quiet:
                 note(f"{out} has a run: this one is in {training.out}")
             if training.writes:

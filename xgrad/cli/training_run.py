@@ -18,12 +18,14 @@ import xgrad
 from xgrad import nn, optim
 from xgrad.backend.device import Device
 from xgrad.cli import plots
-from xgrad.cli.checkpoints import Checkpoints, Stopped, stop_signals
+from xgrad.cli.arguments import command
+from xgrad.cli.checkpoints import FOLDER, Checkpoints, Stopped, stop_signals
 from xgrad.cli.inference import Scaling, probabilities
 from xgrad.cli.info import blas, versions
 from xgrad.cli.models import make_model, shifted
 from xgrad.cli.settings import SCHEDULES, Options
 from xgrad.cli.sources import note
+from xgrad.cli.threads import largest_product
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.distributed import Communicator, DataParallel
 from xgrad.distributed.processes import fail
@@ -37,6 +39,20 @@ METRICS = "metrics.jsonl"
 TIMING = "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
 FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
+CONTENTS = dict(
+    zip(
+        FILES,
+        (
+            "the weights, for predict and xgrad.load",
+            "settings, versions and device",
+            "losses and accuracies, a line for each epoch and one for the test",
+            "seconds and images per second of each epoch",
+            "the losses and accuracies by epoch",
+            "misclassified test images",
+        ),
+        strict=True,
+    )
+)
 
 
 class DivergedError(Exception):
@@ -92,6 +108,7 @@ class TrainingRun(Callback):
         self.checkpoint_every, self.keep = 0, 3
         self.tensorboard: TensorBoard | None = None
         self.signals: list[int] = []  # received so far
+        self.threads = ""  # the line on the number of BLAS threads
 
     def trainer(
         self, capture: bool, tensorboard: bool = False, shard_state: bool = False
@@ -151,7 +168,7 @@ class TrainingRun(Callback):
 
     def run(self, trainer: Trainer) -> int:
         """Train, and return the exit status."""
-        self.say(self.headline(trainer))
+        self.say("\n".join(self.headlines(trainer)))
         self.saved = len(trainer.history)
         if self.tensorboard:
             self.tensorboard.folder = self.out / "tensorboard"
@@ -191,11 +208,25 @@ class TrainingRun(Callback):
             finally:
                 checkpoints.wait()
         count = len(self.data.test)
-        print(
-            f"test accuracy {accuracy:.2%} ({round(accuracy * count)} of {count}); see"
-            f" {self.out}{os.sep}"
-        )
+        see = f"; see {self.out}{os.sep}" if self.quiet else ""
+        print(f"test accuracy {accuracy:.2%} ({round(accuracy * count)} of {count}){see}")
+        self.say(self.files_and_next())
         return 0
+
+    def files_and_next(self) -> str:
+        """Return the files in the folder of the run, and the command that shows them."""
+        what = {**CONTENTS, FOLDER + os.sep: "states to resume from"}
+        if self.tensorboard:
+            what["tensorboard" + os.sep] = "figures by epoch, for TensorBoard"
+        there = {name: text for name, text in what.items() if (self.out / name).exists()}
+        width = max(map(len, there), default=0) + 2
+        return "\n".join(
+            [
+                f"files in {self.out}{os.sep}:",
+                *[f"  {name:{width}}{text}" for name, text in there.items()],
+                f"next: {command('report', str(self.out))}",
+            ]
+        )
 
     def on_batch_end(self, trainer: Trainer) -> None:
         """Write a checkpoint if one is due."""
@@ -218,7 +249,7 @@ class TrainingRun(Callback):
         seconds = times["train_seconds"] + times["validation_seconds"]
         self.say(
             f"epoch {line['epoch']}/{trainer.epochs}  "
-            + "train loss {train_loss:.4f}  accuracy {train_accuracy:.2%}  ".format(**line)
+            + "train loss {train_loss:.4f}  train accuracy {train_accuracy:.2%}  ".format(**line)
             + (shown.format(**line) if self.options.validation else "")
             + f"{seconds:.1f} s  {len(self.train) / times['train_seconds']:.0f} images/s"
         )
@@ -253,19 +284,33 @@ class TrainingRun(Callback):
         if best != (shapes if trainer.history and self.options.validation else {}):
             raise ValueError("the weights of the best epoch belong to another network")
 
-    def headline(self, trainer: Trainer) -> str:
-        """Return a summary of data, network and device."""
-        parameters, name = list(trainer.model.parameters()), self.options.model
+    def headlines(self, trainer: Trainer) -> list[str]:
+        """Return a summary of data, network, settings, device and threads, a line for each."""
+        options, parameters = self.options, list(trainer.model.parameters())
+        name = options.model
         if name == "mlp":
             name = "MLP " + "-".join(
                 str(n) for n in (parameters[0].shape[1], *(p.shape[0] for p in parameters[::2]))
             )
+        count = sum(p.size for p in parameters)
+        held = f", {options.validation} validation" if options.validation else ""
+        decay = f", weight decay {options.weight_decay:g}" if options.weight_decay else ""
         description = self.device.backend.describe(self.device.index)
-        return (
-            f"{self.data.name}: {len(self.train)} training and {len(self.test)} test images; "
-            f"{name}, {sum(p.size for p in parameters)} parameters, "
-            f"{self.options.optimizer} on {self.device} ({description})"
-        )
+        lines = [
+            f"{self.data.name}: {len(self.train)} training{held} and {len(self.test)} test images",
+            f"network: {name}, {count} parameters",
+            f"training: {options.epochs} epoch{'s' * (options.epochs > 1)}, batches of"
+            f" {options.batch_size}, {options.optimizer}, lr {options.lr:g}{decay},"
+            f" {options.schedule}",
+            f"device: {self.device} ({description})",
+            self.threads,
+        ]
+        return [*filter(None, lines)]
+
+    def largest_product(self, trainer: Trainer) -> int:
+        """Return the multiply-adds of the largest product of weights with a batch."""
+        row = self.train.tensors[0][:1]
+        return largest_product(trainer.model, row, self.options.batch_size)
 
     def say(self, text: str) -> None:
         """Print a line unless only the last line is wanted."""

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 from xgrad.capture import capture
@@ -201,7 +202,7 @@ class TensorBoard(Callback):
 
 
 class Progress(Callback):
-    """Show the progress of each epoch on standard error.
+    """Show the progress of each epoch and of the whole training on standard error.
 
     On a terminal, tqdm draws a bar; without tqdm, the progress is printed as lines. Updates are
     rare, since reading the figures waits for the device.
@@ -222,6 +223,9 @@ class Progress(Callback):
         self.options = {"leave": False, "dynamic_ncols": True, "mininterval": 0, "miniters": 1}
         self.bar: Any = None
 
+    def on_fit_start(self, trainer: Trainer) -> None:
+        self.fit_start, self.resumed = time.perf_counter(), -1.0
+
     def on_epoch_start(self, trainer: Trainer) -> None:
         self.start = self.shown = time.perf_counter()
         self.label = f"epoch {len(trainer.history) + 1}/{trainer.epochs}"
@@ -229,6 +233,8 @@ class Progress(Callback):
         self.count = (
             getattr(trainer.train_loader.dataset, "__len__", lambda: 0)() // trainer.ranks.size
         )
+        if self.resumed < 0:
+            self.resumed = self._done(trainer)
         self.interval = LINE_SECONDS
         with suppress(ImportError):
             # with disable=None, tqdm draws a bar only on a terminal
@@ -247,18 +253,35 @@ class Progress(Callback):
         if now - self.shown < self.interval:
             return
         self.shown = now
-        figures = ", ".join(
-            f"{name} {value:.4f}" for name, value in trainer.means(trainer.totals, seen).items()
-        )
+        means = trainer.means(trainer.totals, seen)
+        figures = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
+        text = f"{self._total(trainer, now)}train: {figures}"
         if self.bar is not None:
-            self.bar.set_postfix_str(figures, refresh=False)
+            # narrower than 80 columns with two figures; braces would be fields of the format
+            text = text.replace("{", "{{").replace("}", "}}")
+            part = " {percentage:3.0f}%|{bar}|" if self.count else " {n_fmt} {unit},"
+            self.bar.bar_format = f"{{desc}}{part} {text}"
             self.bar.update(seen - self.bar.n)
         else:
             rate = f"{seen / (now - self.start):.0f} {self.unit}/s"
             print(
-                f"{self.label}: {seen}/{self.count or '?'} {self.unit}, {figures}, {rate}",
+                f"{self.label}: {seen}/{self.count or '?'} {self.unit}, {text}, {rate}",
                 file=sys.stderr,
             )
+
+    def _done(self, trainer: Trainer) -> float:
+        """Return the fraction of the training that is done."""
+        part = trainer.samples / self.count if self.count else 0.0
+        return (len(trainer.history) + part) / trainer.epochs
+
+    def _total(self, trainer: Trainer, now: float) -> str:
+        """Return the progress of the whole training, and the time that is left of it."""
+        done = self._done(trainer)
+        if done <= self.resumed:  # of samples without a number, in the first epoch
+            return ""
+        left = (now - self.fit_start) * (1 - done) / (done - self.resumed)
+        clock = str(timedelta(seconds=round(left))).removeprefix("0:")
+        return f"total {done:.0%}, {clock} left, "
 
     def on_fit_end(self, trainer: Trainer) -> None:
         if self.bar is not None:

@@ -107,6 +107,7 @@ def run(argv: Sequence[str]) -> int:
     """Write the page, and return the exit status."""
     parser = Parser(
         "report",
+        "RUN ...",
         "Write a page on training runs: curves, mistakes, weights, throughput, environment.",
     )
     add = parser.add_argument
@@ -122,7 +123,7 @@ def run(argv: Sequence[str]) -> int:
         type=nonempty_path,
         default=Path("report.html"),
         metavar="FILE",
-        help="the page, which is replaced",
+        help="the page, which is replaced if it exists (default: report.html)",
     )
     add("--data", metavar="FOLDER", help="folder of the data set, if it is not digits")
     args = parser.parse_args(argv)
@@ -168,7 +169,7 @@ def read(name: str, folder: Path, color: str, data: str | None) -> Run:
             )
         )
     except UsageError as error:
-        result.missing = str(error).partition("; or `")[0]
+        result.missing = str(error)
         return result
     scaling = Scaling(*(float(config["grey_values"][key]) for key in ("mean", "std")))
     if (

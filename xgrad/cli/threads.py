@@ -1,0 +1,78 @@
+"""The number of BLAS threads of a training run, by the size of the network."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import xgrad
+from xgrad import nn
+from xgrad.backend.threads import get_num_threads, set_num_threads
+from xgrad.cli.arguments import UsageError
+
+#: Multiply-adds of a matrix product that is worth more than one thread: 5 ms on one thread.
+WORTH_THREADS = 2 * 10**8
+#: Variables by which a user sets the number for all programs.
+VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def largest_product(model: nn.Module, row: xgrad.Tensor, batch_size: int) -> int:
+    """Return the multiply-adds of the largest product of a network's weights with a batch.
+
+    `row` is a batch of one sample.
+    """
+    modules = dict(model.named_modules())
+    sizes = [
+        batch_size * math.prod(layer.outputs[0]) * math.prod(weight.shape[1:])
+        for layer in model.summary(row).layers
+        if layer.outputs and (weight := getattr(modules[layer.path], "weight", None)) is not None
+    ]
+    return max(sizes, default=0)
+
+
+def threads_for(product: int, most: int) -> int:
+    """Return the number of threads for a network, of at most `most`.
+
+    `product` is the number of multiply-adds of its largest product.
+    """
+    # Measured by `python -m benchmarks threads --repeats 3 --seconds 0.25` on two cores of an AMD
+    # EPYC that some 20 processes shared. Time with one thread by the time with two, by the largest
+    # product: 0.04 (2e6), 0.34 (3e7, LeNet), 0.06 and 0.16 (5e7, an MLP and a ViT), 0.18 (1e8),
+    # 0.87 (2e8), 0.61 (5e8), 0.75 (2e9); beside one busy process more for each core 0.42, 0.22,
+    # 0.07 and 0.15, 0.31, 0.82, 0.41, 0.95. A thread that waits for another one, which does not
+    # run, loses a time slice of the system, milliseconds: a small product takes less.
+    # On idle cores, two threads gain little in small networks: docs/explanation/performance.md.
+    return 1 if product < WORTH_THREADS else most
+
+
+@contextmanager
+def blas_threads(requested: int | None, product: int | None) -> Iterator[str]:
+    """Set the number of BLAS threads in a context, and yield a line on it; empty if it is not set.
+
+    The number is the `requested` one, or the user's in an environment variable, or `threads_for`
+    the product; None stands for the product of a network on another device than the CPU. If the
+    number cannot be set, UsageError is raised if one was requested.
+    """
+    variable = next((name for name in VARIABLES if os.environ.get(name)), "")
+    try:
+        before = get_num_threads()
+    except (ImportError, RuntimeError) as error:
+        if requested is not None:
+            raise UsageError(f"--threads: {error}") from error
+        line = f"threads: as BLAS chooses, since {str(error).partition(': ')[2]}"
+        yield line if product is not None else ""
+        return
+    if requested is not None:
+        number, reason = requested, "by --threads"
+    elif product is None or variable:
+        number, reason = before, f"by {variable}"
+    else:
+        number = threads_for(product, before)
+        reason = f"for products of {product:,} multiply-adds; --threads overrides"
+    set_num_threads(number)
+    try:
+        yield f"threads: {number} of {os.cpu_count()}, {reason}" if product is not None else ""
+    finally:
+        set_num_threads(before)
