@@ -11,7 +11,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
-from xgrad.core.arguments import as_number, as_tensor, front_axis
+from xgrad.core.arguments import ArrayLike, as_number, as_tensor, front_axis
 from xgrad.core.dtypes import FLOATING, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise
@@ -462,7 +462,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
 
 @derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL, upcast=True)
-def softsign(xp: Any, x: Any, /) -> Any:
+def softsign(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return ``x / (1 + abs(x))``.
 
     Parameters
@@ -519,7 +519,7 @@ def logsigmoid(x: Tensor) -> Tensor:
 
 
 @derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), **REAL)
-def tanhshrink(xp: Any, x: Any, /) -> Any:
+def tanhshrink(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return ``x - tanh(x)``.
 
     Parameters

@@ -12,7 +12,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.backend.recording import run_array_code
 from xgrad.core import providers
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
 from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor, from_array
@@ -794,7 +794,7 @@ def _check_matrices(x: Any) -> None:
 
 
 @derivative(lambda g, xp, k: xp.tril(g, k=k))
-def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
+def tril(xp: Any, x: ArrayLike, /, *, k: int = 0) -> Any:
     r"""Return the lower triangle of matrices, with zeros elsewhere.
 
     Parameters
@@ -836,7 +836,7 @@ def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
 
 
 @derivative(lambda g, xp, k: xp.triu(g, k=k))
-def triu(xp: Any, x: Any, /, *, k: int = 0) -> Any:
+def triu(xp: Any, x: ArrayLike, /, *, k: int = 0) -> Any:
     r"""Return the upper triangle of matrices, with zeros elsewhere.
 
     Parameters

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from xgrad.backend.device import Device
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
@@ -62,7 +63,7 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 
 
 @derivative(_cholesky_rule, lowest=FLOATING, holomorphic=False)
-def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
+def cholesky(xp: Any, x: ArrayLike, /, *, upper: bool = False) -> Any:
     r"""Return the triangular Cholesky factors of matrices.
 
     Parameters
@@ -288,7 +289,7 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_svdvals_rule, lowest=FLOATING, holomorphic=False)
-def svdvals(xp: Any, x: Any, /) -> Any:
+def svdvals(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the singular values of matrices.
 
     Parameters

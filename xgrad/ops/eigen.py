@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from xgrad.backend.device import Device
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor
@@ -273,7 +273,7 @@ def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_eigvalsh_rule, lowest=FLOATING, holomorphic=False)
-def eigvalsh(xp: Any, x: Any, /) -> Any:
+def eigvalsh(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the eigenvalues of symmetric or Hermitian matrices.
 
     Parameters

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.device import Device
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, get_default_dtype, standard
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative, slice_axis
@@ -181,7 +182,9 @@ def _fft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> An
 
 
 @derivative(_fft_rule, lowest=FLOATING)
-def fft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def fft(
+    xp: Any, x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+) -> Any:
     r"""Return the discrete Fourier transform.
 
     Parameters
@@ -238,7 +241,7 @@ def _ifft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> A
 
 @derivative(_ifft_rule, lowest=FLOATING)
 def ifft(
-    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+    xp: Any, x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
     r"""Return the inverse of `fft`.
 
@@ -297,7 +300,7 @@ def _fftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> A
 @derivative(_fftn_rule, lowest=FLOATING)
 def fftn(
     xp: Any,
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     s: Sequence[int] | None = None,
@@ -363,7 +366,7 @@ def _ifftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> 
 @derivative(_ifftn_rule, lowest=FLOATING)
 def ifftn(
     xp: Any,
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     s: Sequence[int] | None = None,
@@ -427,7 +430,7 @@ def ifftn(
     lowest=FLOATING,
 )
 def rfft(
-    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+    xp: Any, x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
     r"""Return the first half of the discrete Fourier transform of real numbers.
 
@@ -488,7 +491,7 @@ def rfft(
     holomorphic=False,
 )
 def irfft(
-    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+    xp: Any, x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
     r"""Return the inverse of `rfft`.
 
@@ -549,7 +552,7 @@ def irfft(
 )
 def rfftn(
     xp: Any,
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     s: Sequence[int] | None = None,
@@ -613,7 +616,7 @@ def rfftn(
 @derivative(_irfftn, lowest=FLOATING, holomorphic=False)
 def irfftn(
     xp: Any,
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     s: Sequence[int] | None = None,
@@ -684,7 +687,7 @@ def _hfft_rule(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
     holomorphic=False,
 )
 def hfft(
-    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+    xp: Any, x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
     r"""Return the discrete Fourier transform, which is real, of a signal given by its first half.
 
@@ -744,7 +747,7 @@ def hfft(
     lowest=FLOATING,
 )
 def ihfft(
-    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+    xp: Any, x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
     r"""Return the inverse of `hfft`.
 
@@ -800,7 +803,7 @@ def ihfft(
 
 
 @derivative(lambda g, xp, axes: xp.fft.ifftshift(g, axes=axes))
-def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+def fftshift(xp: Any, x: ArrayLike, /, *, axes: int | Sequence[int] | None = None) -> Any:
     r"""Move the zero frequency from the front to the middle.
 
     Parameters
@@ -835,7 +838,7 @@ def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> 
 
 
 @derivative(lambda g, xp, axes: xp.fft.fftshift(g, axes=axes))
-def ifftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+def ifftshift(xp: Any, x: ArrayLike, /, *, axes: int | Sequence[int] | None = None) -> Any:
     r"""Move the zero frequency back from the middle to the front: the inverse of `fftshift`.
 
     Parameters

@@ -12,7 +12,7 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import Device, batching
 from xgrad.backend.recording import active_recorder, cast, copy_of, run_array_code
 from xgrad.core import providers
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS, as_scalar
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
@@ -469,7 +469,7 @@ def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: in
 
 
 @derivative(_take_rule, None)
-def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
+def take(xp: Any, x: ArrayLike, indices: ArrayLike, /, *, axis: int | None = None) -> Any:
     r"""Return the slices of `x` at given indices along an axis.
 
     Parameters
@@ -545,7 +545,7 @@ def _take_along_axis_rule(
 
 
 @derivative(_take_along_axis_rule, None)
-def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+def take_along_axis(xp: Any, x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> Any:
     r"""Return elements of `x` at indices along an axis, which may differ along the other axes.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.tensor import Tensor
 from xgrad.ops import statistical
@@ -33,7 +34,7 @@ def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> An
 
 
 @derivative(_diagonal_rule, views=True)
-def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(xp: Any, x: ArrayLike, /, *, offset: int = 0) -> Any:
     r"""Return the diagonals of matrices.
 
     Parameters
@@ -168,7 +169,7 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), lowest=FLOATING)
-def det(xp: Any, x: Any, /) -> Any:
+def det(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the determinants of square matrices.
 
     Parameters
@@ -278,7 +279,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 @derivative(
     lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), lowest=FLOATING
 )
-def inv(xp: Any, x: Any, /) -> Any:
+def inv(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the inverses of square matrices.
 
     Parameters
@@ -336,7 +337,7 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
 
 
 @derivative(_solve_left, _solve_right, lowest=FLOATING)
-def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
+def solve(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the solutions X of ``x1 @ X = x2``.
 
     Parameters

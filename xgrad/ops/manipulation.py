@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.core.arguments import as_tensor, axis_error
+from xgrad.core.arguments import ArrayLike, as_tensor, axis_error
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.support.hints import shown
@@ -32,7 +32,7 @@ Axes = int | tuple[int, ...]
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views="shared")
-def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
+def reshape(xp: Any, x: ArrayLike, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
     r"""Return the elements of `x`, in row order, in another shape.
 
     Parameters
@@ -87,7 +87,7 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
     lambda g, xp, axes: xp.permute_dims(g, tuple(np.argsort(np.mod(axes, len(axes))).tolist())),
     views=True,
 )
-def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
+def permute_dims(xp: Any, x: ArrayLike, /, axes: tuple[int, ...]) -> Any:
     r"""Return `x` with its axes in another order.
 
     Parameters
@@ -127,7 +127,7 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
 
 
 @derivative(lambda g, xp: xp.matrix_transpose(g), views=True)
-def matrix_transpose(xp: Any, x: Any, /) -> Any:
+def matrix_transpose(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the transpose of each matrix in the last two axes.
 
     Parameters
@@ -164,7 +164,7 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
-def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
+def expand_dims(xp: Any, x: ArrayLike, /, axis: Axes) -> Any:
     r"""Return `x` with new axes of length 1.
 
     Parameters
@@ -219,7 +219,7 @@ def _check_positions(x: Any, axis: Any, added: int) -> None:
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
-def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
+def squeeze(xp: Any, x: ArrayLike, /, axis: Axes) -> Any:
     r"""Return `x` without axes of length 1.
 
     Parameters
@@ -257,7 +257,7 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
 
 
 @derivative(lambda g: g, views=True)  # the engine sums it over the broadcast axes
-def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
+def broadcast_to(xp: Any, x: ArrayLike, /, shape: tuple[int, ...]) -> Any:
     r"""Broadcast `x` to a shape, by repetition along new axes and axes of length 1.
 
     Parameters
@@ -391,7 +391,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 
 @derivative(lambda g, xp, axis: xp.flip(g, axis=axis), views="shared")
-def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
+def flip(xp: Any, x: ArrayLike, /, *, axis: Axes | None = None) -> Any:
     r"""Return `x` with its elements in reverse order along axes.
 
     Parameters
@@ -434,7 +434,7 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 
 
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
-def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
+def roll(xp: Any, x: ArrayLike, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     r"""Shift the elements of `x` along axes; elements that leave at one end enter at the other.
 
     Parameters

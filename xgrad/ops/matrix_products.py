@@ -9,7 +9,7 @@ from typing import Any
 
 from xgrad.backend.overridable import overridable
 from xgrad.core import providers
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, manipulation, tensor_conversion
@@ -114,7 +114,7 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
 
 
 @derivative(_matmul_left, _matmul_right, lowest=INTEGER, autocast="narrow", native=True)
-def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
+def matmul(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the matrix product.
 
     Parameters
@@ -191,7 +191,7 @@ def _multiply_add(xp: Any, x: Any, y: Any, added: Any) -> Any:
     lowest=INTEGER,
     autocast="narrow",
 )
-def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(xp: Any, input: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Any:
     r"""Return ``input @ weight.T + bias``.
 
     Parameters
@@ -283,7 +283,7 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
 
 @derivative(_tensordot_left, _tensordot_right, lowest=INTEGER, autocast="narrow")
 def tensordot(
-    xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+    xp: Any, x1: ArrayLike, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Any:
     r"""Multiply two tensors and sum over pairs of axes.
 
@@ -340,7 +340,7 @@ def tensordot(
     lowest=INTEGER,
     holomorphic=False,
 )
-def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def vecdot(xp: Any, x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
     r"""Return the dot products of vectors along an axis; `x1` is conjugated.
 
     Parameters
@@ -397,7 +397,7 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
 
 
 @derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), lowest=INTEGER)
-def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
+def outer(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the outer product: each element of `x1` times each element of `x2`.
 
     Parameters
@@ -491,7 +491,7 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     lambda g, xp, x1, axis: xp.linalg.cross(g, x1, axis=axis),
     lowest=INTEGER,
 )
-def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(xp: Any, x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
     r"""Return the cross products of vectors of length 3.
 
     Parameters

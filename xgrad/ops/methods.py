@@ -65,11 +65,11 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
 
 
 def __eq__(self: Tensor, other: object) -> Tensor:
-    return NotImplemented if other is None else elementwise.equal(self, other)
+    return NotImplemented if other is None else elementwise.equal(self, other)  # type: ignore[arg-type]
 
 
 def __ne__(self: Tensor, other: object) -> Tensor:
-    return NotImplemented if other is None else elementwise.not_equal(self, other)
+    return NotImplemented if other is None else elementwise.not_equal(self, other)  # type: ignore[arg-type]
 
 
 def __pos__(self: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import math
 from numbers import Real
 from typing import Any, Literal
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
 from xgrad.ops import decompositions, elementwise, statistical
@@ -117,7 +118,7 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
 
 @derivative(_vector_norm_rule, lowest=FLOATING, holomorphic=False, upcast=True, autocast="wide")
 def vector_norm(
-    xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
+    xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
 ) -> Any:
     r"""Return norms of vectors.
 

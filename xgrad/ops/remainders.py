@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, INTEGER
 from xgrad.ops.declare import as_arrays, call_op, derivative
 from xgrad.ops.elementwise import remainder
@@ -60,7 +61,7 @@ def truncated_quotient(xp: Any, x1: Any, x2: Any, /) -> Any:
     highest=FLOATING,
     broadcasts=True,
 )
-def fmod(xp: Any, x1: Any, x2: Any, /) -> Any:
+def fmod(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the remainder of a division rounded towards zero, with the sign of the dividend.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import Axis, call_op, derivative
@@ -29,7 +29,7 @@ __all__ = [
 
 
 @derivative(None, lowest=INTEGER, highest=FLOATING, native=True)
-def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+def argmax(xp: Any, x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return the index of the largest element; the first on ties.
 
     Parameters
@@ -62,7 +62,7 @@ def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
 
 
 @derivative(None, lowest=INTEGER, highest=FLOATING, native=True)
-def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+def argmin(xp: Any, x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return the index of the smallest element; the first on ties.
 
     Parameters
@@ -95,7 +95,7 @@ def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
 
 
 @derivative(None, lowest=BOOLEAN, native=True)
-def count_nonzero(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def count_nonzero(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the number of elements along axes that are true or nonzero.
 
     Parameters
@@ -128,7 +128,7 @@ def count_nonzero(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = Fal
 
 
 @derivative(None)
-def nonzero(xp: Any, x: Any, /) -> Any:
+def nonzero(xp: Any, x: ArrayLike, /) -> Any:
     """Return the indices of elements that are true or nonzero; not differentiable.
 
     Parameters
@@ -232,7 +232,7 @@ def searchsorted(
     lowest=BOOLEAN,
     broadcasts=True,
 )
-def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
+def where(xp: Any, condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the elements of `x1` where the condition is true, else the elements of `x2`.
 
     Parameters
@@ -292,7 +292,7 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
 
 @derivative(_sort_rule, lowest=BOOLEAN, highest=FLOATING)
 def sort(
-    xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+    xp: Any, x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Any:
     r"""Sort the elements along an axis.
 
@@ -343,7 +343,7 @@ def sort(
 
 @derivative(None, lowest=INTEGER, highest=FLOATING)
 def argsort(
-    xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+    xp: Any, x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Any:
     """Return the indices that sort the elements.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, is_complex
 from xgrad.ops.declare import (
     Axis,
@@ -38,7 +39,9 @@ __all__ = [
     native=True,
     autocast="wide",
 )
-def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
+def sum(
+    xp: Any, x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+) -> Any:
     r"""Return the sum along axes; 0 for no elements.
 
     Parameters
@@ -83,7 +86,7 @@ def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: b
     upcast=True,
     native=True,
 )
-def mean(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def mean(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     r"""Return the mean along axes.
 
     Parameters
@@ -127,7 +130,7 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_extremum_rule, lowest=BOOLEAN, highest=FLOATING, native=True)
-def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def max(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     r"""Return the largest element along axes; tied elements share the gradient equally.
 
     Parameters
@@ -169,7 +172,7 @@ def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
 
 @derivative(_extremum_rule, lowest=BOOLEAN, highest=FLOATING, native=True)
-def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def min(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     r"""Return the smallest element along axes; tied elements share the gradient equally.
 
     Parameters
@@ -235,7 +238,7 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
 
 @derivative(_prod_rule, lowest=INTEGER, upcast=True, native=True, autocast="wide")
 def prod(
-    xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+    xp: Any, x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> Any:
     r"""Return the product along axes; 1 for no elements.
 
@@ -290,7 +293,7 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
     native=True,
 )
 def var(
-    xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
     r"""Return the variance along axes.
 
@@ -339,7 +342,7 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
 
 @derivative(_std_rule, lowest=FLOATING, upcast=True, native=True)
 def std(
-    xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    xp: Any, x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
     r"""Return the standard deviation along axes.
 
@@ -389,7 +392,7 @@ def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_logsumexp_rule, lowest=FLOATING, upcast=True)
-def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def logsumexp(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     r"""Return the logarithm of the sum of exponentials along axes, without overflow.
 
     Parameters
@@ -437,7 +440,13 @@ def _cumulative_sum_rule(
 
 @derivative(_cumulative_sum_rule, lowest=INTEGER, upcast=True, autocast="wide")
 def cumulative_sum(
-    xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    xp: Any,
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
 ) -> Any:
     r"""Return the running sum along an axis.
 
@@ -511,7 +520,13 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
 
 @derivative(_cumulative_prod_rule, lowest=INTEGER, upcast=True, autocast="wide")
 def cumulative_prod(
-    xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    xp: Any,
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
 ) -> Any:
     r"""Return the running product along an axis.
 
@@ -559,7 +574,7 @@ def cumulative_prod(
 
 
 @derivative(None, lowest=BOOLEAN, native=True)
-def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def any(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return whether any element along axes is true or nonzero.
 
     Parameters
@@ -592,7 +607,7 @@ def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
 
 @derivative(None, lowest=BOOLEAN, native=True)
-def all(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def all(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return whether all elements along axes are true or nonzero.
 
     Parameters

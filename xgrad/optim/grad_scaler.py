@@ -114,7 +114,8 @@ class GradScaler:
             return outputs
         losses = [x for _, x in trees.leaves(outputs)]
         self._move_to(next((x.device for x in losses if isinstance(x, Tensor)), None))
-        return trees.rebuild(outputs, [x * self._scale for x in losses])
+        scaled: T = trees.rebuild(outputs, [x * self._scale for x in losses])
+        return scaled
 
     @no_grad()
     def unscale_(self, optimizer: Optimizer) -> None:

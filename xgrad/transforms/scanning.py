@@ -13,8 +13,8 @@ from xgrad.support.trees import leaves, matched, rebuild
 from xgrad.transforms.recomputation import recomputed
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
-State = TypeVar("State", bound=Any)
-Element = TypeVar("Element", bound=Any)
+State = TypeVar("State")
+Element = TypeVar("Element")
 Result = TypeVar("Result")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.overridable import overridable
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import as_arrays, call_op, derivative, elementwise
@@ -50,7 +50,7 @@ def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
 
 
 @elementwise(lambda g: g, lambda g: g, of_bools="logical_or")
-def add(xp: Any, x1: Any, x2: Any, /) -> Any:
+def add(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Add element by element; for two boolean inputs, logical OR, as in NumPy and PyTorch.
 
     Parameters
@@ -92,7 +92,7 @@ def add(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(lambda g: g, lambda g: -g)
-def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
+def subtract(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Subtract `x2` from `x1`.
 
     Parameters
@@ -134,7 +134,7 @@ def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(lambda g, x2: g * x2, lambda g, x1: g * x1, of_bools="logical_and")
-def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
+def multiply(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Multiply element by element; for two boolean inputs, logical AND, as in NumPy and PyTorch.
 
     Parameters
@@ -176,7 +176,7 @@ def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(lambda g, x2: g / x2, lambda g, x2, out: -(g * out) / x2, lowest=FLOATING)
-def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
+def divide(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Divide `x1` by `x2`.
 
     Parameters
@@ -218,7 +218,7 @@ def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(lambda g: -g, instead_for_bools="write ~x, or cast first")
-def negative(xp: Any, x: Any, /) -> Any:
+def negative(xp: Any, x: ArrayLike, /) -> Any:
     r"""Negate each element.
 
     Parameters
@@ -256,7 +256,7 @@ def negative(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g: g)
-def positive(xp: Any, x: Any, /) -> Any:
+def positive(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the elements unchanged.
 
     Parameters
@@ -289,7 +289,7 @@ def positive(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: g * xp.sign(x), holomorphic=False)
-def abs(xp: Any, x: Any, /) -> Any:
+def abs(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the absolute value; the derivative at 0 is 0.
 
     Parameters
@@ -323,7 +323,7 @@ def abs(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, x: g * (2 * x))
-def square(xp: Any, x: Any, /) -> Any:
+def square(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the square.
 
     Parameters
@@ -356,7 +356,7 @@ def square(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, out: -g * out * out, lowest=FLOATING, autocast="wide")
-def reciprocal(xp: Any, x: Any, /) -> Any:
+def reciprocal(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the reciprocal, ``1 / x``.
 
     Parameters
@@ -389,7 +389,7 @@ def reciprocal(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(None, None, lowest=INTEGER, highest=FLOATING, broadcasts=True)
-def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
+def floor_divide(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Divide `x1` by `x2` and round towards minus infinity.
 
     Parameters
@@ -440,7 +440,7 @@ def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     highest=FLOATING,
     broadcasts=True,
 )
-def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
+def remainder(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the remainder of `floor_divide`, with the sign of the divisor.
 
     Parameters
@@ -496,7 +496,7 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x2 < x1, x1 == x2),
     highest=FLOATING,
 )
-def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
+def maximum(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the larger of two elements; on ties, both get half of the gradient.
 
     Parameters
@@ -544,7 +544,7 @@ def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
     lambda g, xp, x1, x2: _split_tie_gradient(g, xp, x2 > x1, x1 == x2),
     highest=FLOATING,
 )
-def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
+def minimum(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the smaller of two elements; on ties, both get half of the gradient.
 
     Parameters
@@ -593,7 +593,7 @@ def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
     highest=FLOATING,
     broadcasts=True,
 )
-def relu(xp: Any, x: Any, /) -> Any:
+def relu(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return positive elements unchanged and 0 for the others; the derivative at 0 is 0.
 
     Parameters

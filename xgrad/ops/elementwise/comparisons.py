@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import BOOLEAN, FLOATING
 from xgrad.ops.declare import elementwise
 
@@ -21,7 +22,7 @@ __all__ = [
 
 
 @elementwise(None, None, lowest=BOOLEAN)
-def equal(xp: Any, x1: Any, x2: Any, /) -> Any:
+def equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return whether elements are equal.
 
     Parameters
@@ -58,7 +59,7 @@ def equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, lowest=BOOLEAN)
-def not_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
+def not_equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return whether elements differ.
 
     Parameters
@@ -95,7 +96,7 @@ def not_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, highest=FLOATING)
-def less(xp: Any, x1: Any, x2: Any, /) -> Any:
+def less(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return whether `x1` is less than `x2`.
 
     Parameters
@@ -134,7 +135,7 @@ def less(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, highest=FLOATING)
-def less_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
+def less_equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return whether `x1` is less than or equal to `x2`.
 
     Parameters
@@ -173,7 +174,7 @@ def less_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, highest=FLOATING)
-def greater(xp: Any, x1: Any, x2: Any, /) -> Any:
+def greater(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return whether `x1` is greater than `x2`.
 
     Parameters
@@ -212,7 +213,7 @@ def greater(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, highest=FLOATING)
-def greater_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
+def greater_equal(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return whether `x1` is greater than or equal to `x2`.
 
     Parameters
@@ -251,7 +252,7 @@ def greater_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None)
-def isnan(xp: Any, x: Any, /) -> Any:
+def isnan(xp: Any, x: ArrayLike, /) -> Any:
     """Return whether each element is NaN.
 
     Parameters
@@ -280,7 +281,7 @@ def isnan(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(None)
-def isinf(xp: Any, x: Any, /) -> Any:
+def isinf(xp: Any, x: ArrayLike, /) -> Any:
     """Return whether each element is infinite.
 
     Parameters
@@ -309,7 +310,7 @@ def isinf(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(None)
-def isfinite(xp: Any, x: Any, /) -> Any:
+def isfinite(xp: Any, x: ArrayLike, /) -> Any:
     """Return whether each element is a finite number.
 
     Parameters

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.declare import elementwise
 
 __all__ = ["conj", "imag", "real"]
 
 
 @elementwise(lambda g: g, holomorphic=False, views="shared")
-def real(xp: Any, x: Any, /) -> Any:
+def real(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the real part.
 
     Parameters
@@ -43,7 +44,7 @@ def real(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g: g * 1j, holomorphic=False, views="shared")
-def imag(xp: Any, x: Any, /) -> Any:
+def imag(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the imaginary part.
 
     Parameters
@@ -76,7 +77,7 @@ def imag(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp: xp.conj(g), holomorphic=False)
-def conj(xp: Any, x: Any, /) -> Any:
+def conj(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the complex conjugate.
 
     Parameters

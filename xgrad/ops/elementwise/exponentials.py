@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, INTEGER, SCALARS, is_complex
 from xgrad.ops.declare import derivative, elementwise
 
@@ -29,7 +30,7 @@ def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
 
 
 @elementwise(lambda g, out: g * out, lowest=FLOATING, autocast="wide")
-def exp(xp: Any, x: Any, /) -> Any:
+def exp(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return e to the power of each element.
 
     Parameters
@@ -68,7 +69,7 @@ def exp(xp: Any, x: Any, /) -> Any:
     broadcasts=True,
     autocast="wide",
 )
-def expm1(xp: Any, x: Any, /) -> Any:
+def expm1(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return exp(x) - 1, accurate near 0.
 
     Parameters
@@ -106,7 +107,7 @@ def expm1(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, x: g / x, lowest=FLOATING, autocast="wide")
-def log(xp: Any, x: Any, /) -> Any:
+def log(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the natural logarithm.
 
     Parameters
@@ -139,7 +140,7 @@ def log(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, x: g / (1 + x), lowest=FLOATING, autocast="wide")
-def log1p(xp: Any, x: Any, /) -> Any:
+def log1p(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return log(1 + x), accurate near 0.
 
     Parameters
@@ -172,7 +173,7 @@ def log1p(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, x: g / (x * math.log(2)), lowest=FLOATING, autocast="wide")
-def log2(xp: Any, x: Any, /) -> Any:
+def log2(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the logarithm to base 2.
 
     Parameters
@@ -205,7 +206,7 @@ def log2(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, x: g / (x * math.log(10)), lowest=FLOATING, autocast="wide")
-def log10(xp: Any, x: Any, /) -> Any:
+def log10(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the logarithm to base 10.
 
     Parameters
@@ -238,7 +239,7 @@ def log10(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(_pow_base, _pow_exponent, lowest=INTEGER, broadcasts=True, autocast="wide")
-def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
+def pow(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Raise `x1` to the power of `x2`.
 
     Parameters
@@ -281,7 +282,7 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(lambda g, out: g / (2 * out), lowest=FLOATING)
-def sqrt(xp: Any, x: Any, /) -> Any:
+def sqrt(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the square root.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import BOOLEAN, INTEGER
 from xgrad.ops.declare import elementwise
 
@@ -22,7 +23,7 @@ __all__ = [
 
 
 @elementwise(None, None, lowest=BOOLEAN)
-def logical_and(xp: Any, x1: Any, x2: Any, /) -> Any:
+def logical_and(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the logical AND: whether both elements are true.
 
     Parameters
@@ -59,7 +60,7 @@ def logical_and(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, lowest=BOOLEAN)
-def logical_or(xp: Any, x1: Any, x2: Any, /) -> Any:
+def logical_or(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the logical OR: whether at least one element is true.
 
     Parameters
@@ -96,7 +97,7 @@ def logical_or(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, lowest=BOOLEAN)
-def logical_not(xp: Any, x: Any, /) -> Any:
+def logical_not(xp: Any, x: ArrayLike, /) -> Any:
     """Return the logical NOT: whether each element is false.
 
     Parameters
@@ -125,7 +126,7 @@ def logical_not(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(None, None, lowest=BOOLEAN)
-def logical_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
+def logical_xor(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the logical XOR: whether exactly one element is true.
 
     Parameters
@@ -162,7 +163,7 @@ def logical_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, lowest=BOOLEAN, highest=INTEGER)
-def bitwise_and(xp: Any, x1: Any, x2: Any, /) -> Any:
+def bitwise_and(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the bitwise AND; for bools, the logical AND.
 
     Parameters
@@ -201,7 +202,7 @@ def bitwise_and(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, lowest=BOOLEAN, highest=INTEGER)
-def bitwise_or(xp: Any, x1: Any, x2: Any, /) -> Any:
+def bitwise_or(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the bitwise OR; for bools, the logical OR.
 
     Parameters
@@ -240,7 +241,7 @@ def bitwise_or(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, lowest=BOOLEAN, highest=INTEGER)
-def bitwise_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
+def bitwise_xor(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the bitwise XOR; for bools, the logical XOR.
 
     Parameters
@@ -279,7 +280,7 @@ def bitwise_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, highest=INTEGER)
-def bitwise_left_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
+def bitwise_left_shift(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Shift bits left by a number that is not negative, and fill with zeros.
 
     Parameters
@@ -318,7 +319,7 @@ def bitwise_left_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, highest=INTEGER)
-def bitwise_right_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
+def bitwise_right_shift(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Shift bits right by a number that is not negative, and keep the sign.
 
     Parameters
@@ -357,7 +358,7 @@ def bitwise_right_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, lowest=BOOLEAN, highest=INTEGER)
-def bitwise_invert(xp: Any, x: Any, /) -> Any:
+def bitwise_invert(xp: Any, x: ArrayLike, /) -> Any:
     """Invert every bit; for bools, return the logical NOT.
 
     Parameters

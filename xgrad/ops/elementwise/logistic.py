@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.overridable import overridable
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.ops.declare import as_arrays, call_op, derivative
 
@@ -25,7 +26,7 @@ def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
     lowest=FLOATING,
     broadcasts=True,
 )
-def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
+def logaddexp(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return log(exp(x1) + exp(x2)) without overflow.
 
     Parameters
@@ -78,7 +79,7 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     lowest=FLOATING,
     broadcasts=True,
 )
-def sigmoid(xp: Any, x: Any, /) -> Any:
+def sigmoid(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return ``1 / (1 + exp(-x))`` without overflow; it is between 0 and 1 for real numbers.
 
     Parameters
@@ -120,7 +121,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     broadcasts=True,
     autocast="wide",
 )
-def softplus(xp: Any, x: Any, /) -> Any:
+def softplus(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return ``log(1 + exp(x))`` without overflow; it is positive.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.ops.declare import elementwise
 
@@ -25,7 +26,7 @@ def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
 
 
 @elementwise(_sign_rule, holomorphic=False)
-def sign(xp: Any, x: Any, /) -> Any:
+def sign(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the sign: -1, 0 or 1; for a complex number, ``x / abs(x)``.
 
     Parameters
@@ -59,7 +60,7 @@ def sign(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
-def floor(xp: Any, x: Any, /) -> Any:
+def floor(xp: Any, x: ArrayLike, /) -> Any:
     r"""Round towards minus infinity.
 
     Parameters
@@ -97,7 +98,7 @@ def floor(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
-def ceil(xp: Any, x: Any, /) -> Any:
+def ceil(xp: Any, x: ArrayLike, /) -> Any:
     r"""Round towards infinity.
 
     Parameters
@@ -135,7 +136,7 @@ def ceil(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
-def trunc(xp: Any, x: Any, /) -> Any:
+def trunc(xp: Any, x: ArrayLike, /) -> Any:
     r"""Round towards zero.
 
     Parameters
@@ -173,7 +174,7 @@ def trunc(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp: xp.zeros_like(g))
-def round(xp: Any, x: Any, /) -> Any:
+def round(xp: Any, x: ArrayLike, /) -> Any:
     r"""Round to the nearest integer; halves round to the nearest even integer.
 
     Parameters
@@ -206,7 +207,7 @@ def round(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(_copysign_rule, lambda g, xp: xp.zeros_like(g), lowest=FLOATING, highest=FLOATING)
-def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
+def copysign(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the magnitude of `x1` with the sign of `x2`; the derivative at ``x1 == 0`` is 0.
 
     Parameters
@@ -250,7 +251,7 @@ def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, None, lowest=FLOATING, highest=FLOATING)
-def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
+def nextafter(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the next representable number after `x1` in the direction of `x2`.
 
     Parameters
@@ -289,7 +290,7 @@ def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(None, lowest=FLOATING, highest=FLOATING)
-def signbit(xp: Any, x: Any, /) -> Any:
+def signbit(xp: Any, x: ArrayLike, /) -> Any:
     """Return whether the sign bit is set, as for negative numbers and -0.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.overridable import overridable
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.ops.declare import derivative, elementwise
 
@@ -43,7 +44,7 @@ def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
     lowest=FLOATING,
     highest=FLOATING,
 )
-def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
+def hypot(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return sqrt(x1 * x1 + x2 * x2) without overflow; the derivative at the origin is 0.
 
     Parameters
@@ -87,7 +88,7 @@ def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: g * xp.cos(x), lowest=FLOATING)
-def sin(xp: Any, x: Any, /) -> Any:
+def sin(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the sine.
 
     Parameters
@@ -120,7 +121,7 @@ def sin(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: -g * xp.sin(x), lowest=FLOATING)
-def cos(xp: Any, x: Any, /) -> Any:
+def cos(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the cosine.
 
     Parameters
@@ -153,7 +154,7 @@ def cos(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, out: g * (1 + out * out), lowest=FLOATING, autocast="wide")
-def tan(xp: Any, x: Any, /) -> Any:
+def tan(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the tangent.
 
     Parameters
@@ -186,7 +187,7 @@ def tan(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: g / xp.sqrt(1 - x * x), lowest=FLOATING, autocast="wide")
-def asin(xp: Any, x: Any, /) -> Any:
+def asin(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the arcsine, from -pi/2 to pi/2.
 
     Parameters
@@ -219,7 +220,7 @@ def asin(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: -g / xp.sqrt(1 - x * x), lowest=FLOATING, autocast="wide")
-def acos(xp: Any, x: Any, /) -> Any:
+def acos(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the arccosine, from 0 to pi.
 
     Parameters
@@ -252,7 +253,7 @@ def acos(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, x: g / (1 + x * x), lowest=FLOATING)
-def atan(xp: Any, x: Any, /) -> Any:
+def atan(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the arctangent, from -pi/2 to pi/2.
 
     Parameters
@@ -290,7 +291,7 @@ def atan(xp: Any, x: Any, /) -> Any:
     lowest=FLOATING,
     highest=FLOATING,
 )
-def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
+def atan2(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     r"""Return the angle of the point (x2, x1), from -pi to pi; the derivative at the origin is 0.
 
     Parameters
@@ -334,7 +335,7 @@ def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: g * xp.cosh(x), lowest=FLOATING, autocast="wide")
-def sinh(xp: Any, x: Any, /) -> Any:
+def sinh(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the hyperbolic sine.
 
     Parameters
@@ -367,7 +368,7 @@ def sinh(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: g * xp.sinh(x), lowest=FLOATING, autocast="wide")
-def cosh(xp: Any, x: Any, /) -> Any:
+def cosh(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the hyperbolic cosine.
 
     Parameters
@@ -405,7 +406,7 @@ def cosh(xp: Any, x: Any, /) -> Any:
     native_of_reals=True,
     broadcasts=True,
 )
-def tanh(xp: Any, x: Any, /) -> Any:
+def tanh(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the hyperbolic tangent.
 
     Parameters
@@ -444,7 +445,7 @@ def tanh(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: g / xp.sqrt(1 + x * x), lowest=FLOATING)
-def asinh(xp: Any, x: Any, /) -> Any:
+def asinh(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the inverse hyperbolic sine.
 
     Parameters
@@ -477,7 +478,7 @@ def asinh(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)), lowest=FLOATING)
-def acosh(xp: Any, x: Any, /) -> Any:
+def acosh(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the inverse hyperbolic cosine.
 
     Parameters
@@ -510,7 +511,7 @@ def acosh(xp: Any, x: Any, /) -> Any:
 
 
 @elementwise(lambda g, x: g / (1 - x * x), lowest=FLOATING)
-def atanh(xp: Any, x: Any, /) -> Any:
+def atanh(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the inverse hyperbolic tangent.
 
     Parameters

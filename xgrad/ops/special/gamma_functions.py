@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from xgrad.backend.recording import check_true
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import FLOATING, SCALARS
 from xgrad.core.tensor import Tensor
 from xgrad.ops import statistical
@@ -725,7 +725,7 @@ def zeta(xp: Any, x: Any, q: Any, /) -> Any:
     broadcasts=True,
     scipy_promotion=True,
 )
-def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
+def polygamma(xp: Any, n: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the derivative of `psi` of order `n`.
 
     Parameters

@@ -23,7 +23,7 @@ def jacobian(
     """Return the Jacobian of a function of one tensor or several: see `xgrad.jacobian`."""
     _check_strict("jacobian", strict)
     args, argnums = _arguments(inputs)
-    transform = xgrad.jacfwd if strategy == "forward-mode" else xgrad.jacobian
+    transform: Any = xgrad.jacfwd if strategy == "forward-mode" else xgrad.jacobian
     return _result(transform(of_tensors(func), argnums)(*args), create_graph)
 
 
@@ -38,7 +38,8 @@ def hessian(
     """Return the Hessian of a scalar function: see `xgrad.hessian`."""
     _check_strict("hessian", strict)
     args, argnums = _arguments(inputs)
-    return _result(xgrad.hessian(of_tensors(func), argnums)(*args), create_graph)
+    transform: Any = xgrad.hessian
+    return _result(transform(of_tensors(func), argnums)(*args), create_graph)
 
 
 def vjp(
