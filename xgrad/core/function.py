@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, overload
 
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
 from xgrad.backend.recording import active_recorder
 from xgrad.core import providers
-from xgrad.core.arguments import to_tensors
+from xgrad.core.arguments import ArrayLike, to_tensors
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.graph import MultiOutputNode, Node, record
@@ -19,9 +19,16 @@ from xgrad.core.methods import Methods
 from xgrad.core.modes import autocast_dtypes, grad_enabled
 from xgrad.core.op import Op, Rule
 from xgrad.core.promotion import are_bools, promote
-from xgrad.core.tensor import from_placement
+from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import is_view, link
 from xgrad.support.hints import FUNCTION_FORM
+
+
+class OneResult(Protocol):
+    """A function whose forward rule returns one array, for type checkers."""
+
+    @property
+    def forward(self) -> Callable[..., ArrayLike]: ...
 
 
 class Function(Op):
@@ -127,6 +134,10 @@ class Function(Op):
         self._declare(name, tuple(rules), {}, joint_backward)
         return self
 
+    @overload
+    def __call__(self: OneResult, *inputs: Any, **options: Any) -> Tensor: ...
+    @overload
+    def __call__(self, *inputs: Any, **options: Any) -> tuple[Tensor, ...]: ...
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Apply the function to tensors and Python scalars, and record the call.
 
