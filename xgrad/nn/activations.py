@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from xgrad.backend.device import Device
 from xgrad.core.dtypes import float32
@@ -25,7 +25,7 @@ class Activation(Module):
     options: ClassVar[tuple[str, ...]] = ()
     inplace: bool = False
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuse a tensor, which is an argument of the module that is made."""
         if args and isinstance(args[0], Tensor):
             raise TypeError(

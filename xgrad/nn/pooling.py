@@ -58,11 +58,13 @@ class MaxPooling(_Pool):
         lengths(type(self).__name__, "dilation", dilation, self.ndim)
         self.dilation, self.return_indices = dilation, return_indices
 
-    def forward(self, input: Tensor) -> Any:
-        """Return the largest element of each window, and its index with `return_indices`."""
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the largest element of each window, in a pair with its index if asked for."""
         options = self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        name = type(self).__name__
-        return pool_maximum(name, input, *options, self.return_indices, self.ndim)
+        name, indices = type(self).__name__, self.return_indices
+        # type checkers see a tensor, which can be unpacked as the pair can
+        output: Tensor = pool_maximum(name, input, *options, indices, self.ndim)
+        return output
 
 
 class AvgPooling(_Pool):
@@ -146,10 +148,11 @@ class AdaptiveMaxPooling(AdaptivePooling):
         super().__init__(output_size)
         self.return_indices = return_indices
 
-    def forward(self, input: Tensor) -> Any:
-        """Return the largest element of each bin, and its index with `return_indices`."""
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the largest element of each bin, in a pair with its index if asked for."""
         options = self.output_size, self.return_indices
-        return adapt_maximum(type(self).__name__, input, *options, self.ndim)
+        output: Tensor = adapt_maximum(type(self).__name__, input, *options, self.ndim)
+        return output
 
     def extra_repr(self) -> str:
         return super().extra_repr() + (", return_indices=True" if self.return_indices else "")

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from xgrad.core.tensor import Tensor
 from xgrad.ops.pooling import adapt_average, adapt_maximum, pool_average, pool_maximum
 from xgrad.ops.windows import Lengths
 
 
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
 def max_pool1d(
     input: Tensor,
     kernel_size: Lengths,
@@ -156,6 +177,14 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     return adapt_average("adaptive_avg_pool1d", input, output_size, 1)
 
 
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: int | None, return_indices: Literal[False] = False
+) -> Tensor: ...
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: int | None, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
 def adaptive_max_pool1d(
     input: Tensor, output_size: int | None, return_indices: bool = False
 ) -> Any:
@@ -193,6 +222,27 @@ def adaptive_max_pool1d(
     return adapt_maximum("adaptive_max_pool1d", input, output_size, return_indices, 1)
 
 
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
 def max_pool2d(
     input: Tensor,
     kernel_size: Lengths,
@@ -351,6 +401,19 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     return adapt_average("adaptive_avg_pool2d", input, output_size, 2)
 
 
+@overload
+def adaptive_max_pool2d(
+    input: Tensor,
+    output_size: int | tuple[int | None, ...] | None,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def adaptive_max_pool2d(
+    input: Tensor,
+    output_size: int | tuple[int | None, ...] | None,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
 def adaptive_max_pool2d(
     input: Tensor, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:
