@@ -23,7 +23,7 @@ from xgrad.transforms.recomputation import blank_of
 
 
 def odeint_adjoint(
-    f: Callable[..., Any],
+    f: Callable[[Tensor, Y], Y] | Callable[..., Y],
     y0: Y,
     t: Tensor | Sequence[float],
     *,

@@ -16,7 +16,7 @@ Y = TypeVar("Y")
 
 
 def odeint(
-    f: Callable[..., Any],
+    f: Callable[[Tensor, Y], Y] | Callable[..., Y],
     y0: Y,
     t: Tensor | Sequence[float],
     *,
