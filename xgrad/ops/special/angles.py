@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
@@ -86,7 +87,7 @@ _DEGREE = math.pi / 180
 
 
 @kernel(lambda g, xp, x: g * (xp.special.cosdg(x) * _DEGREE))
-def sindg(xp: Any, x: Any, /) -> Any:
+def sindg(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the sine of an angle in degrees, exact at multiples of 30 and 90.
 
     Parameters
@@ -125,7 +126,7 @@ def sindg(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: -g * (xp.special.sindg(x) * _DEGREE))
-def cosdg(xp: Any, x: Any, /) -> Any:
+def cosdg(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the cosine of an angle in degrees, exact at multiples of 60 and 90.
 
     Parameters
@@ -164,7 +165,7 @@ def cosdg(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, out: g * ((1 + out * out) * _DEGREE))
-def tandg(xp: Any, x: Any, /) -> Any:
+def tandg(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the tangent of an angle in degrees.
 
     Parameters
@@ -203,7 +204,7 @@ def tandg(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, out: -g * ((1 + out * out) * _DEGREE))
-def cotdg(xp: Any, x: Any, /) -> Any:
+def cotdg(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the cotangent of an angle in degrees.
 
     Parameters
@@ -242,7 +243,7 @@ def cotdg(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g: g * _DEGREE, lambda g: g * (_DEGREE / 60), lambda g: g * (_DEGREE / 3600))
-def radian(xp: Any, d: Any, m: Any, s: Any, /) -> Any:
+def radian(xp: Any, d: ArrayLike, m: ArrayLike, s: ArrayLike, /) -> Any:
     r"""Convert an angle from degrees, minutes and seconds to radians.
 
     Parameters

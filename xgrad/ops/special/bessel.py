@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.special.kernels import kernel, no_closed_form
 
 __all__ = [
@@ -50,7 +51,7 @@ def _scaled_bessel(xp: Any, v: Any, z: Any, out: Any, slope: Any, sign: int) -> 
     no_closed_form,
     lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
 )
-def iv(xp: Any, v: Any, z: Any, /) -> Any:
+def iv(xp: Any, v: ArrayLike, z: ArrayLike, /) -> Any:
     r"""Return the modified Bessel function of the first kind of order `v`.
 
     Parameters
@@ -108,7 +109,7 @@ def iv(xp: Any, v: Any, z: Any, /) -> Any:
         )
     ),
 )
-def ive(xp: Any, v: Any, z: Any, /) -> Any:
+def ive(xp: Any, v: ArrayLike, z: ArrayLike, /) -> Any:
     r"""Return iv(v, z) * exp(-abs(z)).
 
     Parameters
@@ -154,7 +155,7 @@ def ive(xp: Any, v: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * xp.special.i1(x))
-def i0(xp: Any, x: Any, /) -> Any:
+def i0(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the modified Bessel function of the first kind of order 0.
 
     Parameters
@@ -197,7 +198,7 @@ def i0(xp: Any, x: Any, /) -> Any:
         g * _scaled_bessel(xp, 0, x, out, xp.special.i1e(x) - xp.sign(x) * out, -1)
     )
 )
-def i0e(xp: Any, x: Any, /) -> Any:
+def i0e(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return i0(x) * exp(-abs(x)).
 
     Parameters
@@ -236,7 +237,7 @@ def i0e(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * ((xp.special.i0(x) + xp.special.iv(2, x)) / 2))
-def i1(xp: Any, x: Any, /) -> Any:
+def i1(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the modified Bessel function of the first kind of order 1.
 
     Parameters
@@ -282,7 +283,7 @@ def i1(xp: Any, x: Any, /) -> Any:
         )
     )
 )
-def i1e(xp: Any, x: Any, /) -> Any:
+def i1e(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return i1(x) * exp(-abs(x)).
 
     Parameters
@@ -325,7 +326,7 @@ def i1e(xp: Any, x: Any, /) -> Any:
     no_closed_form,
     lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
 )
-def jv(xp: Any, v: Any, z: Any, /) -> Any:
+def jv(xp: Any, v: ArrayLike, z: ArrayLike, /) -> Any:
     r"""Return the Bessel function of the first kind of order `v`.
 
     Parameters
@@ -370,7 +371,7 @@ def jv(xp: Any, v: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: -g * xp.special.j1(x))
-def j0(xp: Any, x: Any, /) -> Any:
+def j0(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the Bessel function of the first kind of order 0.
 
     Parameters
@@ -409,7 +410,7 @@ def j0(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * ((xp.special.j0(x) - xp.special.jv(2, x)) / 2))
-def j1(xp: Any, x: Any, /) -> Any:
+def j1(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the Bessel function of the first kind of order 1.
 
     Parameters
@@ -451,7 +452,7 @@ def j1(xp: Any, x: Any, /) -> Any:
     no_closed_form,
     lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2),
 )
-def yv(xp: Any, v: Any, z: Any, /) -> Any:
+def yv(xp: Any, v: ArrayLike, z: ArrayLike, /) -> Any:
     r"""Return the Bessel function of the second kind of order `v`.
 
     Parameters
@@ -496,7 +497,7 @@ def yv(xp: Any, v: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: -g * xp.special.y1(x))
-def y0(xp: Any, x: Any, /) -> Any:
+def y0(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the Bessel function of the second kind of order 0.
 
     Parameters
@@ -535,7 +536,7 @@ def y0(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * ((xp.special.y0(x) - xp.special.yv(2, x)) / 2))
-def y1(xp: Any, x: Any, /) -> Any:
+def y1(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the Bessel function of the second kind of order 1.
 
     Parameters
@@ -577,7 +578,7 @@ def y1(xp: Any, x: Any, /) -> Any:
     no_closed_form,
     lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
 )
-def kv(xp: Any, v: Any, z: Any, /) -> Any:
+def kv(xp: Any, v: ArrayLike, z: ArrayLike, /) -> Any:
     r"""Return the modified Bessel function of the second kind of order `v`.
 
     Parameters
@@ -630,7 +631,7 @@ def kv(xp: Any, v: Any, z: Any, /) -> Any:
         )
     ),
 )
-def kve(xp: Any, v: Any, z: Any, /) -> Any:
+def kve(xp: Any, v: ArrayLike, z: ArrayLike, /) -> Any:
     r"""Return kv(v, z) * exp(z).
 
     Parameters
@@ -675,7 +676,7 @@ def kve(xp: Any, v: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: -g * xp.special.k1(x))
-def k0(xp: Any, x: Any, /) -> Any:
+def k0(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the modified Bessel function of the second kind of order 0.
 
     Parameters
@@ -714,7 +715,7 @@ def k0(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x, out: g * _scaled_bessel(xp, 0, x, out, out - xp.special.k1e(x), 1))
-def k0e(xp: Any, x: Any, /) -> Any:
+def k0e(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return k0(x) * exp(x).
 
     Parameters
@@ -753,7 +754,7 @@ def k0e(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: -g * ((xp.special.k0(x) + xp.special.kv(2, x)) / 2))
-def k1(xp: Any, x: Any, /) -> Any:
+def k1(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the modified Bessel function of the second kind of order 1.
 
     Parameters
@@ -796,7 +797,7 @@ def k1(xp: Any, x: Any, /) -> Any:
         g * _scaled_bessel(xp, 1, x, out, out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2, 1)
     )
 )
-def k1e(xp: Any, x: Any, /) -> Any:
+def k1e(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return k1(x) * exp(x).
 
     Parameters
@@ -835,7 +836,7 @@ def k1e(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(None, lambda g, xp, n, x: g * ((xp.special.yv(n - 1, x) - xp.special.yv(n + 1, x)) / 2))
-def yn(xp: Any, n: Any, x: Any, /) -> Any:
+def yn(xp: Any, n: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the Bessel function of the second kind of integer order `n`.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import beta_density, gamma_density, kernel, no_closed_form
 
@@ -32,7 +33,7 @@ def _f_density(xp: Any, dfn: Any, dfd: Any, x: Any) -> Any:
 
 
 @kernel(no_closed_form, lambda g, xp, v, x: g * (gamma_density(xp, v / 2, x / 2) / 2))
-def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
+def chdtr(xp: Any, v: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the chi-squared distribution function with `v` degrees of freedom.
 
     Parameters
@@ -78,7 +79,7 @@ def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
 
 
 @kernel(no_closed_form, lambda g, xp, v, x: -g * (gamma_density(xp, v / 2, x / 2) / 2))
-def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
+def chdtrc(xp: Any, v: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return 1 - chdtr(v, x), accurate where it is small.
 
     Parameters
@@ -124,7 +125,7 @@ def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
 
 
 @kernel(no_closed_form, lambda g, xp, v, out: -2 * g / gamma_density(xp, v / 2, out / 2))
-def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
+def chdtri(xp: Any, v: ArrayLike, p: ArrayLike, /) -> Any:
     r"""Return the inverse of `chdtrc` in `x`.
 
     Parameters
@@ -174,7 +175,7 @@ def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
     no_closed_form,
     lambda g, xp, a, b, x: g * (a * gamma_density(xp, b, a * x)),
 )
-def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+def gdtr(xp: Any, a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the gamma distribution function with rate `a` and shape `b`.
 
     Parameters
@@ -224,7 +225,7 @@ def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     no_closed_form,
     lambda g, xp, a, b, x: -g * (a * gamma_density(xp, b, a * x)),
 )
-def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+def gdtrc(xp: Any, a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return 1 - gdtr(a, b, x), accurate where it is small.
 
     Parameters
@@ -270,7 +271,7 @@ def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: g * _f_density(xp, dfn, dfd, x))
-def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
+def fdtr(xp: Any, dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the F distribution function.
 
     Parameters
@@ -319,7 +320,7 @@ def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
 
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: -g * _f_density(xp, dfn, dfd, x))
-def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
+def fdtrc(xp: Any, dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return 1 - fdtr(dfn, dfd, x), accurate where it is small.
 
     Parameters
@@ -367,7 +368,7 @@ def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
 @kernel(
     no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out)
 )
-def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
+def fdtri(xp: Any, dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike, /) -> Any:
     r"""Return the inverse of `fdtr` in `x`.
 
     Parameters
@@ -413,7 +414,7 @@ def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
 
 
 @kernel(no_closed_form, lambda g, xp, df, t: g * _t_density(xp, df, t))
-def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
+def stdtr(xp: Any, df: ArrayLike, t: ArrayLike, /) -> Any:
     r"""Return Student's t distribution function.
 
     Parameters
@@ -459,7 +460,7 @@ def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
 
 
 @kernel(no_closed_form, lambda g, xp, df, out: g / _t_density(xp, df, out))
-def stdtrit(xp: Any, df: Any, p: Any, /) -> Any:
+def stdtrit(xp: Any, df: ArrayLike, p: ArrayLike, /) -> Any:
     r"""Return the inverse of `stdtr` in `t`.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import SCALARS
 from xgrad.ops.special.kernels import beta_density, gamma_density, kernel
 
@@ -22,7 +23,7 @@ def as_count(xp: Any, n: Any, *others: Any) -> Any:
 
 
 @kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, k + 1, n - k, p))
-def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+def bdtr(xp: Any, k: ArrayLike, n: ArrayLike, p: ArrayLike, /) -> Any:
     r"""Return the binomial distribution function: at most `k` successes in `n` trials.
 
     Parameters
@@ -65,7 +66,7 @@ def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 
 @kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, k + 1, n - k, p))
-def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+def bdtrc(xp: Any, k: ArrayLike, n: ArrayLike, p: ArrayLike, /) -> Any:
     r"""Return 1 - bdtr(k, n, p), accurate where it is small.
 
     Parameters
@@ -108,7 +109,7 @@ def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 
 @kernel(None, None, lambda g, xp, k, n, out: -g / beta_density(xp, k + 1, n - k, out))
-def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
+def bdtri(xp: Any, k: ArrayLike, n: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return the inverse of `bdtr` in `p`.
 
     Parameters
@@ -151,7 +152,7 @@ def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
 
 @kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, n, k + 1, p))
-def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+def nbdtr(xp: Any, k: ArrayLike, n: ArrayLike, p: ArrayLike, /) -> Any:
     r"""Return the negative binomial distribution function: at most `k` failures before success `n`.
 
     Parameters
@@ -194,7 +195,7 @@ def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 
 @kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, n, k + 1, p))
-def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+def nbdtrc(xp: Any, k: ArrayLike, n: ArrayLike, p: ArrayLike, /) -> Any:
     r"""Return 1 - nbdtr(k, n, p), accurate where it is small.
 
     Parameters
@@ -237,7 +238,7 @@ def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 
 @kernel(None, None, lambda g, xp, k, n, out: g / beta_density(xp, n, k + 1, out))
-def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
+def nbdtri(xp: Any, k: ArrayLike, n: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return the inverse of `nbdtr` in `p`.
 
     Parameters
@@ -280,7 +281,7 @@ def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
 
 @kernel(None, lambda g, xp, k, m: -g * gamma_density(xp, k + 1, m))
-def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
+def pdtr(xp: Any, k: ArrayLike, m: ArrayLike, /) -> Any:
     r"""Return the Poisson distribution function with mean `m`: at most `k` events.
 
     Parameters
@@ -322,7 +323,7 @@ def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
 
 
 @kernel(None, lambda g, xp, k, m: g * gamma_density(xp, k + 1, m))
-def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
+def pdtrc(xp: Any, k: ArrayLike, m: ArrayLike, /) -> Any:
     r"""Return 1 - pdtr(k, m), accurate where it is small.
 
     Parameters
@@ -364,7 +365,7 @@ def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
 
 
 @kernel(None, lambda g, xp, k, out: -g / gamma_density(xp, k + 1, out))
-def pdtri(xp: Any, k: Any, y: Any, /) -> Any:
+def pdtri(xp: Any, k: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return the inverse of `pdtr` in `m`.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import COMPLEX
 from xgrad.ops.special.kernels import kernel
 
@@ -40,7 +41,7 @@ _ROOT_PI, _ROOT_TAU = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x)) * (2 / _ROOT_PI)), highest=COMPLEX)
-def erf(xp: Any, x: Any, /) -> Any:
+def erf(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the error function.
 
     Parameters
@@ -77,7 +78,7 @@ def erf(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x)) * (-2 / _ROOT_PI)))
-def erfc(xp: Any, x: Any, /) -> Any:
+def erfc(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return 1 - erf(x), accurate where it is small.
 
     Parameters
@@ -116,7 +117,7 @@ def erfc(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(_erfcx_rule)
-def erfcx(xp: Any, x: Any, /) -> Any:
+def erfcx(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return exp(x**2) * erfc(x).
 
     Parameters
@@ -155,7 +156,7 @@ def erfcx(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, out: g * (xp.exp(out * out) * (_ROOT_PI / 2)), autocast="wide")
-def erfinv(xp: Any, y: Any, /) -> Any:
+def erfinv(xp: Any, y: ArrayLike, /) -> Any:
     r"""Return the inverse of the error function.
 
     Parameters
@@ -194,7 +195,7 @@ def erfinv(xp: Any, y: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, out: g * (xp.exp(out * out) * (-_ROOT_PI / 2)))
-def erfcinv(xp: Any, y: Any, /) -> Any:
+def erfcinv(xp: Any, y: ArrayLike, /) -> Any:
     r"""Return the inverse of `erfc`.
 
     Parameters
@@ -233,7 +234,7 @@ def erfcinv(xp: Any, y: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x) / 2) / _ROOT_TAU))
-def ndtr(xp: Any, x: Any, /) -> Any:
+def ndtr(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the standard normal distribution function.
 
     Parameters
@@ -272,7 +273,7 @@ def ndtr(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, out: g * (xp.exp(out * out / 2) * _ROOT_TAU))
-def ndtri(xp: Any, y: Any, /) -> Any:
+def ndtri(xp: Any, y: ArrayLike, /) -> Any:
     r"""Return the quantiles of the standard normal distribution.
 
     Parameters
@@ -311,7 +312,7 @@ def ndtri(xp: Any, y: Any, /) -> Any:
 
 
 @kernel(_log_ndtr_rule)
-def log_ndtr(xp: Any, x: Any, /) -> Any:
+def log_ndtr(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return log(ndtr(x)), accurate where `ndtr` is small.
 
     Parameters
@@ -350,7 +351,7 @@ def log_ndtr(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, x: g / (x * (1 - x)))
-def logit(xp: Any, x: Any, /) -> Any:
+def logit(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return log(x / (1 - x)), the inverse of `expit`.
 
     Parameters

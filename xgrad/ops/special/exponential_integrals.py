@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import kernel
 
@@ -11,7 +12,7 @@ __all__ = ["exp1", "expi", "expn", "spence"]
 
 
 @kernel(lambda g, xp, z: -g * (xp.exp(-z) / z))
-def exp1(xp: Any, z: Any, /) -> Any:
+def exp1(xp: Any, z: ArrayLike, /) -> Any:
     r"""Return the integral of exp(-t) / t from `z` to infinity.
 
     Parameters
@@ -50,7 +51,7 @@ def exp1(xp: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * (xp.exp(x) / x))
-def expi(xp: Any, x: Any, /) -> Any:
+def expi(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the principal value of the integral of exp(t) / t from minus infinity to `x`.
 
     Parameters
@@ -97,7 +98,7 @@ def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
 
 
 @kernel(lambda g, xp, z: -g * xp.special.hyp2f1(1.0, 1.0, 2.0, 1 - z))
-def spence(xp: Any, z: Any, /) -> Any:
+def spence(xp: Any, z: ArrayLike, /) -> Any:
     r"""Return Spence's function, the integral of log(t) / (1 - t) from 1 to `z`.
 
     Parameters
@@ -136,7 +137,7 @@ def spence(xp: Any, z: Any, /) -> Any:
 
 
 @kernel(None, _expn_rule)
-def expn(xp: Any, n: Any, x: Any, /) -> Any:
+def expn(xp: Any, n: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the exponential integral of order `n`: of exp(-x t) / t**n over t from 1 to infinity.
 
     Parameters

@@ -41,7 +41,7 @@ __all__ = [
 
 
 @kernel(lambda g, xp, z, out: g * (out * xp.special.psi(z)))
-def gamma(xp: Any, z: Any, /) -> Any:
+def gamma(xp: Any, z: ArrayLike, /) -> Any:
     r"""Return the gamma function, which is (z - 1)! where `z` is an integer.
 
     Parameters
@@ -80,7 +80,7 @@ def gamma(xp: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * xp.special.psi(x))
-def gammaln(xp: Any, x: Any, /) -> Any:
+def gammaln(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the logarithm of the gamma function's absolute value.
 
     Parameters
@@ -119,7 +119,7 @@ def gammaln(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, z: g * xp.special.psi(z))
-def loggamma(xp: Any, z: Any, /) -> Any:
+def loggamma(xp: Any, z: ArrayLike, /) -> Any:
     r"""Return the logarithm of the gamma function, which is NaN for negative numbers.
 
     Parameters
@@ -158,7 +158,7 @@ def loggamma(xp: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp: xp.zeros_like(g))
-def gammasgn(xp: Any, x: Any, /) -> Any:
+def gammasgn(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the sign of the gamma function; its derivative is 0.
 
     Parameters
@@ -197,7 +197,7 @@ def gammasgn(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, z: g * xp.special.polygamma(1, z))
-def psi(xp: Any, z: Any, /) -> Any:
+def psi(xp: Any, z: ArrayLike, /) -> Any:
     r"""Return the digamma function, the derivative of `gammaln`.
 
     Parameters
@@ -242,7 +242,7 @@ digamma = psi
     lambda g, xp, a, b, out: g * (out * (xp.special.psi(a) - xp.special.psi(a + b))),
     lambda g, xp, a, b, out: g * (out * (xp.special.psi(b) - xp.special.psi(a + b))),
 )
-def beta(xp: Any, a: Any, b: Any, /) -> Any:
+def beta(xp: Any, a: ArrayLike, b: ArrayLike, /) -> Any:
     r"""Return the beta function, gamma(a) * gamma(b) / gamma(a + b).
 
     Parameters
@@ -288,7 +288,7 @@ def beta(xp: Any, a: Any, b: Any, /) -> Any:
     lambda g, xp, a, b: g * (xp.special.psi(a) - xp.special.psi(a + b)),
     lambda g, xp, a, b: g * (xp.special.psi(b) - xp.special.psi(a + b)),
 )
-def betaln(xp: Any, a: Any, b: Any, /) -> Any:
+def betaln(xp: Any, a: ArrayLike, b: ArrayLike, /) -> Any:
     r"""Return the logarithm of the beta function's absolute value.
 
     Parameters
@@ -341,7 +341,7 @@ def _shape_slope(xp: Any, a: Any, x: Any) -> Any:
     lambda g, xp, a, x: -g * _shape_slope(xp, a, x),
     lambda g, xp, a, x: g * gamma_density(xp, a, x),
 )
-def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
+def gammainc(xp: Any, a: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the gamma distribution function with shape `a`.
 
     Parameters
@@ -391,7 +391,7 @@ def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
     lambda g, xp, a, x: g * _shape_slope(xp, a, x),
     lambda g, xp, a, x: -g * gamma_density(xp, a, x),
 )
-def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
+def gammaincc(xp: Any, a: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return 1 - gammainc(a, x), accurate where it is small.
 
     Parameters
@@ -441,7 +441,7 @@ def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
     lambda g, xp, a, out: g * call_op(gamma_quantile_slope, xp, a, out),
     lambda g, xp, a, out: g / gamma_density(xp, a, out),
 )
-def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
+def gammaincinv(xp: Any, a: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return the inverse of `gammainc` in `x`.
 
     Parameters
@@ -489,7 +489,7 @@ def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
     lambda g, xp, a, out: g * call_op(gamma_quantile_slope, xp, a, out),
     lambda g, xp, a, out: -g / gamma_density(xp, a, out),
 )
-def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
+def gammainccinv(xp: Any, a: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return the inverse of `gammaincc` in `x`.
 
     Parameters
@@ -534,7 +534,7 @@ def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
 
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * beta_density(xp, a, b, x))
-def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+def betainc(xp: Any, a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the beta distribution function.
 
     Parameters
@@ -581,7 +581,7 @@ def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: -g * beta_density(xp, a, b, x))
-def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+def betaincc(xp: Any, a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return 1 - betainc(a, b, x), accurate where it is small.
 
     Parameters
@@ -627,7 +627,7 @@ def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, out: g / beta_density(xp, a, b, out))
-def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
+def betaincinv(xp: Any, a: ArrayLike, b: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return the inverse of `betainc` in `x`.
 
     Parameters
@@ -673,7 +673,7 @@ def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
 
 
 @kernel(no_closed_form, lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)))
-def zeta(xp: Any, x: Any, q: Any, /) -> Any:
+def zeta(xp: Any, x: ArrayLike, q: ArrayLike, /) -> Any:
     r"""Return Hurwitz' zeta function, the sum of (q + k)**-x over the integers k from 0 on.
 
     Parameters
@@ -775,7 +775,7 @@ def polygamma(xp: Any, n: ArrayLike, x: ArrayLike, /) -> Any:
 
 
 @kernel(lambda g, xp, z, out: -g * (out * xp.special.psi(z)))
-def rgamma(xp: Any, z: Any, /) -> Any:
+def rgamma(xp: Any, z: ArrayLike, /) -> Any:
     r"""Return 1 / gamma(z), which is 0 at the poles of `gamma`, where its derivative is NaN.
 
     Parameters
@@ -817,7 +817,7 @@ def rgamma(xp: Any, z: Any, /) -> Any:
     lambda g, xp, x, y, out: g * (out * (xp.special.psi(x + 1) - xp.special.psi(x - y + 1))),
     lambda g, xp, x, y, out: g * (out * (xp.special.psi(x - y + 1) - xp.special.psi(y + 1))),
 )
-def binom(xp: Any, x: Any, y: Any, /) -> Any:
+def binom(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return the binomial coefficient, also for real numbers.
 
     Parameters
@@ -863,7 +863,7 @@ def binom(xp: Any, x: Any, y: Any, /) -> Any:
     lambda g, xp, z, m, out: g * (out * (xp.special.psi(z + m) - xp.special.psi(z))),
     lambda g, xp, z, m, out: g * (out * xp.special.psi(z + m)),
 )
-def poch(xp: Any, z: Any, m: Any, /) -> Any:
+def poch(xp: Any, z: ArrayLike, m: ArrayLike, /) -> Any:
     r"""Return Pochhammer's symbol, gamma(z + m) / gamma(z).
 
     Parameters
@@ -905,7 +905,7 @@ def poch(xp: Any, z: Any, m: Any, /) -> Any:
     return xp.special.poch(z, m)
 
 
-def multigammaln(a: Any, d: int, /) -> Tensor:
+def multigammaln(a: ArrayLike, d: int, /) -> Tensor:
     r"""Return the logarithm of the multivariate gamma function of dimension `d`.
 
     Parameters

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import kernel, no_closed_form
 
@@ -26,7 +27,7 @@ def _lpmv_rule(g: Any, xp: Any, m: Any, v: Any, x: Any, out: Any) -> Any:
     no_closed_form,
     lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)),
 )
-def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+def hyp1f1(xp: Any, a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return Kummer's confluent hypergeometric function.
 
     Parameters
@@ -77,7 +78,7 @@ def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     no_closed_form,
     lambda g, xp, a, b, c, z: g * (a * b / c * xp.special.hyp2f1(a + 1, b + 1, c + 1, z)),
 )
-def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
+def hyp2f1(xp: Any, a: ArrayLike, b: ArrayLike, c: ArrayLike, z: ArrayLike, /) -> Any:
     r"""Return Gauss' hypergeometric function.
 
     Parameters
@@ -125,7 +126,7 @@ def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, m: g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, m)))
-def ellipk(xp: Any, m: Any, /) -> Any:
+def ellipk(xp: Any, m: ArrayLike, /) -> Any:
     r"""Return the complete elliptic integral of the first kind with parameter `m`.
 
     `m` is the square of the modulus.
@@ -166,7 +167,7 @@ def ellipk(xp: Any, m: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, p: -g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, 1 - p)))
-def ellipkm1(xp: Any, p: Any, /) -> Any:
+def ellipkm1(xp: Any, p: ArrayLike, /) -> Any:
     r"""Return ellipk(1 - p), accurate where `p` is small.
 
     Parameters
@@ -205,7 +206,7 @@ def ellipkm1(xp: Any, p: Any, /) -> Any:
 
 
 @kernel(None, no_closed_form, _lpmv_rule)
-def lpmv(xp: Any, m: Any, v: Any, x: Any, /) -> Any:
+def lpmv(xp: Any, m: ArrayLike, v: ArrayLike, x: ArrayLike, /) -> Any:
     r"""Return the associated Legendre function of order `m` and degree `v` for abs(x) <= 1.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import kernel
 
@@ -22,7 +23,7 @@ __all__ = [
 
 
 @kernel(lambda g, out: g / (3 * out * out))
-def cbrt(xp: Any, x: Any, /) -> Any:
+def cbrt(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the cube root.
 
     Parameters
@@ -61,7 +62,7 @@ def cbrt(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, out: g * (out * math.log(2)))
-def exp2(xp: Any, x: Any, /) -> Any:
+def exp2(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return 2 to the power of each element.
 
     Parameters
@@ -100,7 +101,7 @@ def exp2(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, out: g * (out * math.log(10)))
-def exp10(xp: Any, x: Any, /) -> Any:
+def exp10(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return 10 to the power of each element.
 
     Parameters
@@ -139,7 +140,7 @@ def exp10(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: -g * xp.sin(x))
-def cosm1(xp: Any, x: Any, /) -> Any:
+def cosm1(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return cos(x) - 1, accurate near 0.
 
     Parameters
@@ -186,7 +187,7 @@ def _boxcox_by_power(xp: Any, logarithm: Any, lmbda: Any) -> Any:
     lambda g, xp, x, lmbda: g * x ** (lmbda - 1),
     lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(as_arrays(xp, x, lmbda)[0]), lmbda),
 )
-def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
+def boxcox(xp: Any, x: ArrayLike, lmbda: ArrayLike, /) -> Any:
     r"""Return (x**lmbda - 1) / lmbda, or log(x) where `lmbda` is 0.
 
     Parameters
@@ -232,7 +233,7 @@ def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
     lambda g, xp, x, lmbda: g * (1 + x) ** (lmbda - 1),
     lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log1p(as_arrays(xp, x, lmbda)[0]), lmbda),
 )
-def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
+def boxcox1p(xp: Any, x: ArrayLike, lmbda: ArrayLike, /) -> Any:
     r"""Return ((1 + x)**lmbda - 1) / lmbda, or log1p(x) where `lmbda` is 0.
 
     Parameters
@@ -279,7 +280,7 @@ def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
     lambda g, lmbda, out: g * out ** (1 - lmbda),
     lambda g, xp, lmbda, out: -g * (_boxcox_by_power(xp, xp.log(out), lmbda) * out ** (1 - lmbda)),
 )
-def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
+def inv_boxcox(xp: Any, y: ArrayLike, lmbda: ArrayLike, /) -> Any:
     r"""Return the inverse of `boxcox` in `x`.
 
     Parameters
@@ -327,7 +328,7 @@ def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
         -g * (_boxcox_by_power(xp, xp.log1p(out), lmbda) * (1 + out) ** (1 - lmbda))
     ),
 )
-def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
+def inv_boxcox1p(xp: Any, y: ArrayLike, lmbda: ArrayLike, /) -> Any:
     r"""Return the inverse of `boxcox1p` in `x`.
 
     Parameters
@@ -371,7 +372,7 @@ def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g * (xp.special.hyp1f1(2.0, 3.0, x) / 2))
-def exprel(xp: Any, x: Any, /) -> Any:
+def exprel(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return (exp(x) - 1) / x, which is 1 at 0.
 
     Parameters
