@@ -255,8 +255,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
     .. math:: s = \frac{\det(X)}{|\det(X)|}, \quad l = \log(|\det(X)|)
 
     - Gradient for `x`: :math:`\bar l X^{-\top}`; for complex matrices
-      :math:`(\bar l + i \operatorname{Im}(\overline{s}\, \bar s)) X^{-H}`, while a real sign is
-      constant
+      :math:`(\bar l + i \operatorname{Im}(\bar s / s)) X^{-H}`, while a real sign is constant
 
     A singular matrix has no derivative: the backward pass raises an error, or on ``cuda`` returns
     an infinite or NaN gradient.

@@ -40,6 +40,10 @@ def clip_grad_norm_(
 ) -> Tensor:
     r"""Scale gradients down so that their norm, as one vector, is at most `max_norm` [1]_.
 
+    .. math:: g \gets g \min\left(1, \frac{c}{\lVert g \rVert_p + 10^{-6}}\right)
+
+    c is `max_norm`, and p the `norm_type`.
+
     Parameters
     ----------
     parameters : Tensor or iterable of Tensor
@@ -47,8 +51,7 @@ def clip_grad_norm_(
     max_norm : float
         The maximum norm.
     norm_type : float, default 2
-        The order p of the norm :math:`\left(\sum |g|^p\right)^{1 / p}`; ``inf`` for the largest
-        component.
+        The order p of the norm; ``inf`` for the largest component.
     error_if_nonfinite : bool, default False
         Whether to check that the norm is finite, which waits for the device.
 
@@ -96,13 +99,14 @@ def get_total_norm(
 ) -> Tensor:
     r"""Return the norm of tensors, such as gradients, as one vector.
 
+    .. math:: y = \left(\sum_i |x_i|^p\right)^{1/p}
+
     Parameters
     ----------
     tensors : Tensor or iterable of Tensor
         Tensors on one device.
     norm_type : float, default 2
-        The order p of the norm :math:`\left(\sum |x|^p\right)^{1 / p}`; ``inf`` for the largest
-        component.
+        The order p of the norm; ``inf`` for the largest component.
     error_if_nonfinite : bool, default False
         Whether to check that the norm is finite, which waits for the device.
 

@@ -43,9 +43,10 @@ class _WeightNorm(Module):
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     r"""Replace a weight by its length and its direction, two parameters.
 
-    The weight is :math:`g\, v / \lVert v \rVert`, with the parameters
-    ``parametrizations.weight.original0`` and ``original1`` for g and v. It is computed whenever it
-    is read; an assignment to it sets both.
+    .. math:: w = g\, \frac{v}{\lVert v \rVert}
+
+    The parameters are ``parametrizations.weight.original0`` and ``original1`` for g and v. The
+    weight is computed whenever it is read; an assignment to it sets both.
 
     T. Salimans, D. P. Kingma, "Weight normalization: a simple reparameterization to accelerate
     training of deep neural networks", NeurIPS, 2016.
@@ -119,11 +120,13 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Divide a weight by its largest singular value, as a matrix.
+    r"""Divide a weight by its largest singular value, as a matrix.
 
-    The parameter is ``parametrizations.weight.original``. Its singular vectors are buffers, which
-    power iterations improve whenever the weight is read in training mode. A vector is divided by
-    its norm.
+    .. math:: w = \frac{W}{\sigma}, \quad \sigma = u^\top W v
+
+    The parameter W is ``parametrizations.weight.original``. Its singular vectors u and v are
+    buffers, which power iterations improve whenever the weight is read in training mode. A vector
+    is divided by its norm.
 
     T. Miyato, T. Kataoka, M. Koyama, Y. Yoshida, "Spectral normalization for generative adversarial
     networks", ICLR, 2018.

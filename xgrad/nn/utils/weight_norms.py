@@ -125,8 +125,10 @@ class _WeightNorm(ComputedAttribute):
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     r"""Replace a weight by its length and its direction, two parameters.
 
-    The weight is :math:`g\, v / \lVert v \rVert`, with the parameters ``weight_g`` and
-    ``weight_v``. It is computed whenever it is read. See `parametrizations.weight_norm`.
+    .. math:: w = g\, \frac{v}{\lVert v \rVert}
+
+    g and v are the parameters ``weight_g`` and ``weight_v``. The weight is computed whenever it is
+    read. See `parametrizations.weight_norm`.
 
     T. Salimans, D. P. Kingma, "Weight normalization: a simple reparameterization to accelerate
     training of deep neural networks", NeurIPS, 2016.
@@ -250,9 +252,11 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Divide a weight by its largest singular value, as a matrix.
+    r"""Divide a weight by its largest singular value, as a matrix.
 
-    The parameter is ``weight_orig``. The singular vectors are the buffers ``weight_u`` and
+    .. math:: w = \frac{W}{\sigma}, \quad \sigma = u^\top W v
+
+    The parameter W is ``weight_orig``. The singular vectors are the buffers ``weight_u`` and
     ``weight_v``, which power iterations improve whenever the weight is read in training mode. See
     `parametrizations.spectral_norm`.
 
