@@ -60,7 +60,7 @@ def cov(
     -----
     .. math::
 
-        Y = \frac{1}{d} \sum_k w_k z_k z_k^{\mathsf{H}},
+        Y = \frac{1}{d} \sum_k w_k z_k z_k^H,
         \quad z_k = x_k - \frac{1}{W} \sum_k w_k x_k,
         \quad d = W - \frac{c}{W} \sum_k w_k a_k
 
@@ -68,7 +68,7 @@ def cov(
     ``fweights`` and ``aweights``, by default 1, :math:`w_k = f_k a_k`, :math:`W = \sum_k w_k`, and
     :math:`c` is the ``correction``.
 
-    - Gradient for `x`: :math:`\frac{w_k}{d} (\bar Y + \bar Y^{\mathsf{H}}) z_k`
+    - Gradient for `x`: :math:`\frac{w_k}{d} (\bar Y + \bar Y^H) z_k`
     - Gradient for `aweights`: :math:`f_k (z_k^\top \bar Y z_k - q - c q (A / W - 2 a_k) / W) / d`
       with :math:`q = \sum_{ij} \bar Y_{ij} Y_{ij}` and :math:`A = \sum_k w_k a_k`
 
@@ -158,12 +158,12 @@ def corrcoef(x: Tensor, /) -> Tensor:
 
     Notes
     -----
-    .. math:: Y = Z Z^{\mathsf{H}}, \quad Z_i = \frac{x_i - m_i}{\lVert x_i - m_i \rVert}
+    .. math:: Y = Z Z^H, \quad Z_i = \frac{x_i - m_i}{\lVert x_i - m_i \rVert}
 
     :math:`x_i` are the observations of variable :math:`i`, and :math:`m_i` is their mean.
 
     - Gradient for `x`: :math:`(\bar Z_i - (\bar Z_i \cdot Z_i) Z_i) / \lVert x_i - m_i \rVert`
-      with :math:`\bar Z = (\bar Y + \bar Y^{\mathsf{H}}) Z`
+      with :math:`\bar Z = (\bar Y + \bar Y^H) Z`
 
     Differentiable to any order. Like ``numpy.corrcoef`` and ``torch.corrcoef``.
 

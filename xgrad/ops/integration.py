@@ -45,12 +45,12 @@ def trapezoid(y: Tensor, /, *, x: Tensor | None = None, dx: float = 1.0, axis: i
 
     Notes
     -----
-    .. math:: I = \sum_i h_i \frac{y_i + y_{i+1}}{2}, \quad h_i = x_{i+1} - x_i
+    .. math:: z = \sum_i h_i \frac{y_i + y_{i+1}}{2}, \quad h_i = x_{i+1} - x_i
 
     Outside of the samples, :math:`h` and :math:`m_i = (y_i + y_{i+1}) / 2` count as 0.
 
-    - Gradient for `y`: :math:`\bar I (h_{i-1} + h_i) / 2`
-    - Gradient for `x`: :math:`\bar I (m_{i-1} - m_i)`
+    - Gradient for `y`: :math:`\bar z (h_{i-1} + h_i) / 2`
+    - Gradient for `x`: :math:`\bar z (m_{i-1} - m_i)`
 
     Differentiable to any order, in `x`, too. Like ``numpy.trapezoid`` and ``torch.trapezoid``.
 
