@@ -82,7 +82,7 @@ class _OfClasses(Distribution):
 class Categorical(_OfClasses):
     r"""The distribution of the index of a class.
 
-    .. math:: \log(p(x)) = \log(q_x)
+    .. math:: \ln(p(x)) = \ln(q_x)
 
     q are the probabilities.
 
@@ -164,7 +164,7 @@ class Categorical(_OfClasses):
 class OneHotCategorical(_OfClasses):
     r"""The distribution of a class as a vector of zeros with a one.
 
-    .. math:: \log(p(x)) = \sum_i x_i \log(q_i)
+    .. math:: \ln(p(x)) = \sum_i x_i \ln(q_i)
 
     q are the probabilities.
 
@@ -241,7 +241,7 @@ class OneHotCategorical(_OfClasses):
 class Multinomial(_OfClasses):
     r"""The distribution of the counts of classes in independent trials.
 
-    .. math:: \log(p(x)) = \log(n!) + \sum_i (x_i \log(q_i) - \log(x_i!))
+    .. math:: \ln(p(x)) = \ln(n!) + \sum_i (x_i \ln(q_i) - \ln(x_i!))
 
     n is `total_count`, and q are the probabilities.
 

@@ -18,7 +18,7 @@ __all__ = ["Independent", "MixtureSameFamily"]
 class Independent(Distribution):
     r"""A distribution whose last batch axes count as axes of one sample.
 
-    .. math:: \log(p(x)) = \sum_i \log(p_i(x_i))
+    .. math:: \ln(p(x)) = \sum_i \ln(p_i(x_i))
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Independent(Distribution):
 class MixtureSameFamily(Distribution):
     r"""A mixture of distributions of one kind, which are in the last batch axis of another.
 
-    .. math:: \log(p(x)) = \log\left(\sum_i w_i\, p_i(x)\right)
+    .. math:: \ln(p(x)) = \ln\left(\sum_i w_i\, p_i(x)\right)
 
     w are the weights of the components i.
 

@@ -66,7 +66,7 @@ class _OfProbability(Distribution):
 class Bernoulli(_OfProbability):
     r"""The distribution of numbers that are 1 with a probability, or else 0.
 
-    .. math:: \log(p(x)) = x \log(q) + (1 - x) \log(1 - q)
+    .. math:: \ln(p(x)) = x \ln(q) + (1 - x) \ln(1 - q)
 
     q is `probs`.
 
@@ -140,7 +140,7 @@ class Bernoulli(_OfProbability):
 class Binomial(_OfProbability):
     r"""The distribution of the number of successes in independent trials.
 
-    .. math:: \log(p(x)) = \log\left(\binom{n}{x}\right) + x \log(q) + (n - x) \log(1 - q)
+    .. math:: \ln(p(x)) = \ln\left(\binom{n}{x}\right) + x \ln(q) + (n - x) \ln(1 - q)
 
     n is `total_count`, and q is `probs`.
 
@@ -260,7 +260,7 @@ class Binomial(_OfProbability):
 class Geometric(_OfProbability):
     r"""The distribution of the number of failures before the first success.
 
-    .. math:: \log(p(x)) = \log(q) + x \log(1 - q)
+    .. math:: \ln(p(x)) = \ln(q) + x \ln(1 - q)
 
     q is `probs`.
 
@@ -334,7 +334,7 @@ class Geometric(_OfProbability):
 class Poisson(Distribution):
     r"""The Poisson distribution.
 
-    .. math:: \log(p(x)) = x \log(r) - r - \log(x!)
+    .. math:: \ln(p(x)) = x \ln(r) - r - \ln(x!)
 
     r is `rate`.
 

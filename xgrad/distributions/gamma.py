@@ -53,7 +53,7 @@ def log_standard_gamma(concentration: Tensor, shape: Shape) -> Tensor:
 class Gamma(Distribution):
     r"""The gamma distribution.
 
-    .. math:: \log(p(x)) = a \log(b) + (a - 1) \log(x) - b\, x - \log(\Gamma(a))
+    .. math:: \ln(p(x)) = a \ln(b) + (a - 1) \ln(x) - b\, x - \ln(\Gamma(a))
 
     a is `concentration`, and b is `rate`.
 
@@ -143,7 +143,7 @@ class Gamma(Distribution):
 class Chi2(Gamma):
     r"""The chi-squared distribution: the sum of squares of `df` standard normal numbers.
 
-    .. math:: \log(p(x)) = (k / 2 - 1) \log(x) - x / 2 - (k / 2) \log(2) - \log(\Gamma(k / 2))
+    .. math:: \ln(p(x)) = (k / 2 - 1) \ln(x) - x / 2 - (k / 2) \ln(2) - \ln(\Gamma(k / 2))
 
     k is `df`.
 
@@ -179,7 +179,7 @@ class Chi2(Gamma):
 class Exponential(Distribution):
     r"""The exponential distribution.
 
-    .. math:: \log(p(x)) = \log(b) - b\, x
+    .. math:: \ln(p(x)) = \ln(b) - b\, x
 
     b is `rate`.
 
@@ -247,7 +247,7 @@ class Exponential(Distribution):
 class Beta(Distribution):
     r"""The beta distribution, of numbers from 0 to 1.
 
-    .. math:: \log(p(x)) = (a - 1) \log(x) + (b - 1) \log(1 - x) - \log(B(a, b))
+    .. math:: \ln(p(x)) = (a - 1) \ln(x) + (b - 1) \ln(1 - x) - \ln(B(a, b))
 
     a is `concentration1`, b is `concentration0`, and B the beta function.
 
@@ -353,8 +353,8 @@ class Dirichlet(Distribution):
 
     .. math::
 
-        \log(p(x)) = \sum_i (a_i - 1) \log(x_i) + \log(\Gamma(\sum_i a_i))
-        - \sum_i \log(\Gamma(a_i))
+        \ln(p(x)) = \sum_i (a_i - 1) \ln(x_i) + \ln(\Gamma(\sum_i a_i))
+        - \sum_i \ln(\Gamma(a_i))
 
     a is `concentration`.
 
@@ -449,8 +449,8 @@ class StudentT(Distribution):
 
     .. math::
 
-        \log(p(x)) = -\frac{k + 1}{2} \log\left(1 + \frac{z^2}{k}\right) - \log(\sigma)
-        - \tfrac{1}{2} \log(k) - \log(B(\tfrac{1}{2}, \tfrac{k}{2})),
+        \ln(p(x)) = -\frac{k + 1}{2} \ln\left(1 + \frac{z^2}{k}\right) - \ln(\sigma)
+        - \tfrac{1}{2} \ln(k) - \ln(B(\tfrac{1}{2}, \tfrac{k}{2})),
         \quad z = \frac{x - \mu}{\sigma}
 
     k is `df`, :math:`\mu` is `loc`, :math:`\sigma` is `scale`, and B the beta function.

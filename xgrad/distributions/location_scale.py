@@ -49,7 +49,7 @@ class _LocationScale(Distribution):
 class Laplace(_LocationScale):
     r"""The Laplace distribution.
 
-    .. math:: \log(p(x)) = -\frac{|x - \mu|}{s} - \log(2 s)
+    .. math:: \ln(p(x)) = -\frac{|x - \mu|}{s} - \ln(2 s)
 
     μ is `loc`, and s is `scale`.
 
@@ -112,7 +112,7 @@ def _laplace(p: Tensor) -> Tensor:
 class Cauchy(_LocationScale):
     r"""The Cauchy distribution, which has no mean.
 
-    .. math:: \log(p(x)) = -\log\left(1 + \frac{(x - \mu)^2}{s^2}\right) - \log(\pi s)
+    .. math:: \ln(p(x)) = -\ln\left(1 + \frac{(x - \mu)^2}{s^2}\right) - \ln(\pi s)
 
     μ is `loc`, and s is `scale`.
 
@@ -173,7 +173,7 @@ def _cauchy(p: Tensor) -> Tensor:
 class Gumbel(_LocationScale):
     r"""The Gumbel distribution, of the largest of many exponential numbers.
 
-    .. math:: \log(p(x)) = -z - e^{-z} - \log(s), \quad z = \frac{x - \mu}{s}
+    .. math:: \ln(p(x)) = -z - e^{-z} - \ln(s), \quad z = \frac{x - \mu}{s}
 
     μ is `loc`, and s is `scale`.
 
@@ -230,7 +230,7 @@ class Gumbel(_LocationScale):
 class Uniform(Distribution):
     r"""The uniform distribution from `low` to `high`.
 
-    .. math:: \log(p(x)) = -\log(b - a), \quad a \le x < b
+    .. math:: \ln(p(x)) = -\ln(b - a), \quad a \le x < b
 
     a is `low`, and b is `high`.
 

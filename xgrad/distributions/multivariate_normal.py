@@ -24,8 +24,8 @@ class MultivariateNormal(Distribution):
 
     .. math::
 
-        \log(p(x)) = -\tfrac{1}{2} (x - \mu)^\top \Sigma^{-1} (x - \mu)
-        - \tfrac{1}{2} \log(\det(\Sigma)) - \tfrac{n}{2} \log(2 \pi)
+        \ln(p(x)) = -\tfrac{1}{2} (x - \mu)^\top \Sigma^{-1} (x - \mu)
+        - \tfrac{1}{2} \ln(\det(\Sigma)) - \tfrac{n}{2} \ln(2 \pi)
 
     μ is `loc`, and Σ the covariance matrix.
 

@@ -22,7 +22,7 @@ __all__ = ["HalfNormal", "LogNormal", "Normal"]
 class Normal(Distribution):
     r"""The normal distribution.
 
-    .. math:: \log(p(x)) = -\frac{(x - \mu)^2}{2 \sigma^2} - \log(\sigma) - \tfrac{1}{2} \log(2 \pi)
+    .. math:: \ln(p(x)) = -\frac{(x - \mu)^2}{2 \sigma^2} - \ln(\sigma) - \tfrac{1}{2} \ln(2 \pi)
 
     :math:`\mu` is `loc`, and :math:`\sigma` is `scale`.
 
@@ -102,8 +102,8 @@ class LogNormal(Distribution):
 
     .. math::
 
-        \log(p(x)) = -\frac{(\log(x) - \mu)^2}{2 \sigma^2} - \log(\sigma\, x)
-        - \tfrac{1}{2} \log(2 \pi)
+        \ln(p(x)) = -\frac{(\ln(x) - \mu)^2}{2 \sigma^2} - \ln(\sigma\, x)
+        - \tfrac{1}{2} \ln(2 \pi)
 
     :math:`\mu` is `loc`, and :math:`\sigma` is `scale`.
 
@@ -177,7 +177,7 @@ class HalfNormal(Distribution):
 
     .. math::
 
-        \log(p(x)) = -\frac{x^2}{2 \sigma^2} - \log(\sigma) + \tfrac{1}{2} \log(2 / \pi),
+        \ln(p(x)) = -\frac{x^2}{2 \sigma^2} - \ln(\sigma) + \tfrac{1}{2} \ln(2 / \pi),
         \quad x \ge 0
 
     :math:`\sigma` is `scale`.

@@ -18,7 +18,7 @@ __all__ = ["TransformedDistribution"]
 class TransformedDistribution(Distribution):
     r"""The distribution of invertible functions of the samples of another.
 
-    .. math:: \log(p(y)) = \log(p(x)) - \log\left(\left|\frac{\partial y}{\partial x}\right|\right)
+    .. math:: \ln(p(y)) = \ln(p(x)) - \ln\left(\left|\frac{\partial y}{\partial x}\right|\right)
 
     y is the value of a transform at x.
 

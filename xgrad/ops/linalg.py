@@ -252,7 +252,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
     Notes
     -----
-    .. math:: s = \frac{\det(X)}{|\det(X)|}, \quad l = \log(|\det(X)|)
+    .. math:: s = \frac{\det(X)}{|\det(X)|}, \quad l = \ln(|\det(X)|)
 
     - Gradient for `x`: :math:`\bar l X^{-\top}`; for complex matrices
       :math:`(\bar l + i \operatorname{Im}(\bar s / s)) X^{-H}`, while a real sign is constant

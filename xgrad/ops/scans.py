@@ -167,7 +167,7 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
 
     Notes
     -----
-    .. math:: y_i = \log \sum_{j \le i} e^{x_j}
+    .. math:: y_i = \ln\left(\sum_{j \le i} e^{x_j}\right)
 
     - Gradient for `x`: :math:`\sum_{i \ge j} \bar y_i e^{x_j - y_i}`
 

@@ -412,7 +412,7 @@ def logsumexp(xp: Any, x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = F
 
     Notes
     -----
-    .. math:: y = \log \sum_i e^{x_i}
+    .. math:: y = \ln\left(\sum_i e^{x_i}\right)
 
     - Gradient for `x`: :math:`\bar y e^{x_i - y}`
 
