@@ -33,7 +33,7 @@ def odeint_adjoint(
     method: str = "dopri5",
     options: dict[str, Any] | None = None,
 ) -> Y:
-    """Solve dy/dt = f(t, y), with derivatives by the adjoint equation.
+    r"""Solve dy/dt = f(t, y), with derivatives by the adjoint equation.
 
     Only the solution at the given times is saved for backward, whatever the number of steps. The
     backward pass solves the equation of the gradient, together with the state, backwards in time
@@ -76,6 +76,20 @@ def odeint_adjoint(
 
     Notes
     -----
+    .. math::
+
+        \frac{d a}{d t} = -\left(\frac{\partial f}{\partial y}\right)^\top a,
+        \quad \bar \theta
+        = \int_{t_0}^{t_n} \left(\frac{\partial f}{\partial \theta}\right)^\top a\, dt
+
+    :math:`a` is the gradient by the state, which grows by the gradient of the result at each of the
+    times, and :math:`\theta` are the tensors that `f` uses.
+
+    - Gradient for `y0`: :math:`a(t_0)`
+    - Gradient for `t`: :math:`f(t_k, y_k) \cdot \bar y_k`, and for the first time
+      :math:`-f(t_0, y_0) \cdot a`, before :math:`\bar y_0` is added
+    - Gradient for `args`: :math:`\bar \theta`
+
     The gradients belong to the exact solution, to the tolerance of both passes. They are defined
     with respect to `y0`, `t`, tensors in `args`, and all tensors that `f` uses in its first call,
     such as the parameters of a module: none need be listed. Second derivatives go through the steps

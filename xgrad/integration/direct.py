@@ -26,7 +26,7 @@ def odeint(
     method: str = "dopri5",
     options: dict[str, Any] | None = None,
 ) -> Y:
-    """Solve dy/dt = f(t, y), with derivatives through the steps of the method.
+    r"""Solve dy/dt = f(t, y), with derivatives through the steps of the method.
 
     Parameters
     ----------
@@ -72,6 +72,8 @@ def odeint(
 
     Notes
     -----
+    .. math:: y(t_k) = y_0 + \int_{t_0}^{t_k} f(t, y(t))\, dt
+
     The result has derivatives with respect to `y0`, `t`, `args` and all tensors that `f` uses, to
     any order. They belong to the computed solution: the memory grows with the number of steps.
     The sizes of steps count as constants. Between steps, "dopri5" interpolates with order 4.

@@ -53,7 +53,7 @@ def alpha_dropout(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Replace elements by the limit of `selu`, each with probability `p`.
+    r"""Replace elements by the limit of `selu`, each with probability `p`.
 
     The result is scaled and shifted, so that mean 0 and variance 1 are preserved.
 
@@ -85,6 +85,17 @@ def alpha_dropout(
     TypeError
         If `x` is not floating, or `p` is not a number.
 
+    Notes
+    -----
+    .. math::
+
+        y = s\, (m\, x + (1 - m)\, a - p\, a), \quad m \in \{0, 1\}, \quad P(m = 0) = p,
+        \quad s = ((1 - p) (1 + p\, a^2))^{-1/2}
+
+    :math:`a` is the limit of `selu`, about -1.758.
+
+    - Gradient for `x`: :math:`s\, m\, \bar y`
+
     Examples
     --------
     >>> import xgrad
@@ -103,7 +114,7 @@ def feature_alpha_dropout(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Replace whole channels by the limit of `selu`, each with probability `p`.
+    r"""Replace whole channels by the limit of `selu`, each with probability `p`.
 
     The result is scaled and shifted, as by `alpha_dropout`.
 
@@ -131,6 +142,17 @@ def feature_alpha_dropout(
         If `p` is below 0 or above 1, or `x` has fewer than two axes.
     TypeError
         If `x` is not floating, or `p` is not a number.
+
+    Notes
+    -----
+    .. math::
+
+        y = s\, (m\, x + (1 - m)\, a - p\, a), \quad m \in \{0, 1\}, \quad P(m = 0) = p,
+        \quad s = ((1 - p) (1 + p\, a^2))^{-1/2}
+
+    :math:`a` is the limit of `selu`, about -1.758, and :math:`m` is drawn for each channel.
+
+    - Gradient for `x`: :math:`s\, m\, \bar y`
 
     Examples
     --------

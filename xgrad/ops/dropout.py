@@ -159,7 +159,7 @@ def dropout1d(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Replace whole channels of sequences by 0, each with probability `p`.
+    r"""Replace whole channels of sequences by 0, each with probability `p`.
 
     The other channels are divided by ``1 - p``.
 
@@ -188,6 +188,14 @@ def dropout1d(
     TypeError
         If `x` is not floating, or `p` is not a number.
 
+    Notes
+    -----
+    .. math:: y = \frac{m\, x}{1 - p}, \quad m \in \{0, 1\}, \quad P(m = 0) = p
+
+    :math:`m` is drawn for each channel.
+
+    - Gradient for `x`: :math:`\frac{m\, \bar y}{1 - p}`
+
     Examples
     --------
     >>> import xgrad
@@ -207,7 +215,7 @@ def dropout2d(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Replace whole channels of images by 0, each with probability `p`.
+    r"""Replace whole channels of images by 0, each with probability `p`.
 
     The other channels are divided by ``1 - p``.
 
@@ -240,6 +248,14 @@ def dropout2d(
     TypeError
         If `x` is not floating, or `p` is not a number.
 
+    Notes
+    -----
+    .. math:: y = \frac{m\, x}{1 - p}, \quad m \in \{0, 1\}, \quad P(m = 0) = p
+
+    :math:`m` is drawn for each channel.
+
+    - Gradient for `x`: :math:`\frac{m\, \bar y}{1 - p}`
+
     Examples
     --------
     >>> import xgrad
@@ -259,7 +275,7 @@ def dropout3d(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Replace whole channels of volumes by 0, each with probability `p`.
+    r"""Replace whole channels of volumes by 0, each with probability `p`.
 
     The other channels are divided by ``1 - p``.
 
@@ -291,6 +307,14 @@ def dropout3d(
         If `p` is below 0 or above 1, or `x` has another number of axes.
     TypeError
         If `x` is not floating, or `p` is not a number.
+
+    Notes
+    -----
+    .. math:: y = \frac{m\, x}{1 - p}, \quad m \in \{0, 1\}, \quad P(m = 0) = p
+
+    :math:`m` is drawn for each channel.
+
+    - Gradient for `x`: :math:`\frac{m\, \bar y}{1 - p}`
 
     Examples
     --------

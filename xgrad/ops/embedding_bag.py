@@ -47,7 +47,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Return the sum, mean or maximum of the rows of a matrix at each bag of indices.
+    r"""Return the sum, mean or maximum of the rows of a matrix at each bag of indices.
 
     Parameters
     ----------
@@ -87,6 +87,18 @@ def embedding_bag(
     ValueError
         If shapes or options do not fit, or `offsets` is not in ascending order from 0 (the order is
         not checked on ``cuda``).
+
+    Notes
+    -----
+    .. math:: y_b = \sum_{i \in b} s_i\, w_{k_i}
+
+    :math:`k_i` are the indices in bag :math:`b`, and :math:`s_i` is 1, one of
+    ``per_sample_weights``, or for "mean" one divided by their number. For "max", :math:`y_b` is the
+    largest of the :math:`w_{k_i}`, element by element.
+
+    - Gradient for `weight`: :math:`\bar w_k = \sum_{b, i:\, k_i = k} s_i\, \bar y_b`, or for
+      "max" the sum of the :math:`\bar y_b` of the elements that are largest
+    - Gradient for `per_sample_weights`: :math:`\bar s_i = \bar y_b \cdot w_{k_i}`
 
     Examples
     --------

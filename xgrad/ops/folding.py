@@ -89,7 +89,7 @@ def unfold(
     padding: Lengths = 0,
     stride: Lengths = 1,
 ) -> Tensor:
-    """Return the elements of each window of images as a column.
+    r"""Return the elements of each window of images as a column.
 
     Parameters
     ----------
@@ -113,6 +113,16 @@ def unfold(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_{c k, p} = x_{c, s p + d k - a}
+
+    :math:`k` is an element of a window, :math:`p` a window, :math:`s` the ``stride``, :math:`d` the
+    ``dilation``, and :math:`a` the ``padding``.
+
+    - Gradient for `input`:
+      :math:`\bar x_{c, q} = \sum_{k, p:\, s p + d k - a = q} \bar y_{c k, p}`
 
     Examples
     --------
@@ -148,7 +158,7 @@ def fold(
     padding: Lengths = 0,
     stride: Lengths = 1,
 ) -> Tensor:
-    """Return images whose elements are sums of the elements of windows: the transpose of `unfold`.
+    r"""Return images whose elements are sums of the elements of windows: the transpose of `unfold`.
 
     Parameters
     ----------
@@ -174,6 +184,14 @@ def fold(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_{c, q} = \sum_{k, p:\, s p + d k - a = q} x_{c k, p}
+
+    The letters are the letters of `unfold`.
+
+    - Gradient for `input`: :math:`\bar x_{c k, p} = \bar y_{c, s p + d k - a}`
 
     Examples
     --------
@@ -221,7 +239,7 @@ def checked_factor(name: str, argument: str, value: Any) -> int:
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Return images that are larger by a factor, with pixels taken from groups of channels.
+    r"""Return images that are larger by a factor, with pixels taken from groups of channels.
 
     W. Shi et al., "Real-time single image and video super-resolution using an efficient sub-pixel
     convolutional neural network", CVPR, 2016.
@@ -242,6 +260,14 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     ------
     ValueError
         If the factor is not an int above 0, or its square does not divide the channels.
+
+    Notes
+    -----
+    .. math:: y_{c,\, r h + i,\, r w + j} = x_{c r^2 + i r + j,\, h,\, w}
+
+    :math:`r` is the ``upscale_factor``.
+
+    - Gradient for `input`: :math:`\bar y_{c,\, r h + i,\, r w + j}`
 
     Examples
     --------
@@ -268,7 +294,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Return images that are smaller by a factor, with pixels as channels.
+    r"""Return images that are smaller by a factor, with pixels as channels.
 
     The inverse of `pixel_shuffle`.
 
@@ -288,6 +314,14 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     ------
     ValueError
         If the factor is not an int above 0, or does not divide the height and the width.
+
+    Notes
+    -----
+    .. math:: y_{c r^2 + i r + j,\, h,\, w} = x_{c,\, r h + i,\, r w + j}
+
+    :math:`r` is the ``downscale_factor``.
+
+    - Gradient for `input`: :math:`\bar y_{c r^2 + i r + j,\, h,\, w}`
 
     Examples
     --------
@@ -312,7 +346,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Return the channels in an order in which each group of channels is spread over all groups.
+    r"""Return the channels in an order in which each group of channels is spread over all groups.
 
     X. Zhang, X. Zhou, M. Lin, J. Sun, "ShuffleNet: an extremely efficient convolutional neural
     network for mobile devices", CVPR, 2018.
@@ -333,6 +367,14 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     ------
     ValueError
         If `groups` is not an int above 0, or does not divide the channels.
+
+    Notes
+    -----
+    .. math:: y_{j g + i} = x_{i n + j}, \quad 0 \le j < n
+
+    :math:`g` is the number of ``groups``, and :math:`n` the number of channels in a group.
+
+    - Gradient for `input`: :math:`\bar y_{j g + i}`
 
     Examples
     --------

@@ -146,7 +146,7 @@ def avg_pool1d(
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
-    """Return the average of each of `output_size` bins of one axis.
+    r"""Return the average of each of `output_size` bins of one axis.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
     may overlap.
@@ -168,6 +168,14 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     ValueError
         If an argument is invalid, or the shapes do not fit.
 
+    Notes
+    -----
+    .. math:: y_i = \frac{1}{|B_i|} \sum_{q \in B_i} x_q
+
+    :math:`B_i` are the elements of bin :math:`i`.
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_{i:\, q \in B_i} \bar y_i / |B_i|`
+
     Examples
     --------
     >>> import xgrad
@@ -188,7 +196,7 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d(
     input: Tensor, output_size: int | None, return_indices: bool = False
 ) -> Any:
-    """Return the largest element of each of `output_size` bins of one axis.
+    r"""Return the largest element of each of `output_size` bins of one axis.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
     may overlap.
@@ -212,6 +220,15 @@ def adaptive_max_pool1d(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_i = \max_{q \in B_i}\, x_q
+
+    :math:`B_i` are the elements of bin :math:`i`.
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_i \bar y_i\, [q = q_i]`, with the first largest
+      element :math:`q_i` of bin :math:`i`
 
     Examples
     --------
@@ -370,7 +387,7 @@ def avg_pool2d(
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
-    """Return the average of each of `output_size` bins along two axes.
+    r"""Return the average of each of `output_size` bins along two axes.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
     may overlap.
@@ -391,6 +408,14 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_i = \frac{1}{|B_i|} \sum_{q \in B_i} x_q
+
+    :math:`B_i` are the elements of bin :math:`i`.
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_{i:\, q \in B_i} \bar y_i / |B_i|`
 
     Examples
     --------
@@ -417,7 +442,7 @@ def adaptive_max_pool2d(
 def adaptive_max_pool2d(
     input: Tensor, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:
-    """Return the largest element of each of `output_size` bins along two axes.
+    r"""Return the largest element of each of `output_size` bins along two axes.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
     may overlap.
@@ -441,6 +466,15 @@ def adaptive_max_pool2d(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_i = \max_{q \in B_i}\, x_q
+
+    :math:`B_i` are the elements of bin :math:`i`.
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_i \bar y_i\, [q = q_i]`, with the first largest
+      element :math:`q_i` of bin :math:`i`
 
     Examples
     --------

@@ -449,7 +449,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return `triplet_margin_loss` with any distance.
+    r"""Return `triplet_margin_loss` with any distance.
 
     Parameters
     ----------
@@ -475,6 +475,12 @@ def triplet_margin_with_distance_loss(
         If the shapes differ, `margin` is not above 0, or an option is invalid.
     TypeError
         If `distance_function` is not callable.
+
+    Notes
+    -----
+    .. math:: y = \max(0, m + d(a, p) - d(a, n))
+
+    :math:`m` is the ``margin``, and :math:`d` the ``distance_function``.
 
     Examples
     --------

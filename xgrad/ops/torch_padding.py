@@ -23,7 +23,7 @@ PADDING_MODES: dict[str, Any] = {
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
-    """Pad the last axes of a tensor with elements before and after, or remove elements.
+    r"""Pad the last axes of a tensor with elements before and after, or remove elements.
 
     Parameters
     ----------
@@ -55,6 +55,10 @@ def pad(
 
     Notes
     -----
+    .. math:: y_i = x_{k_i}, \quad \text{or the constant where } i \text{ is outside}
+
+    - Gradient for `input`: :math:`\bar x_j = \sum_{i:\, k_i = j} \bar y_i`
+
     `xgrad.pad` takes a pair for each axis, from the first on, as NumPy's function does, and repeats
     elements where there are too few.
 

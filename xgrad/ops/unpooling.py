@@ -97,7 +97,7 @@ def max_unpool1d(
     padding: Lengths = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """Return the results of `max_pool1d` at their places, with zeros elsewhere.
+    r"""Return the results of `max_pool1d` at their places, with zeros elsewhere.
 
     Parameters
     ----------
@@ -133,6 +133,13 @@ def max_unpool1d(
 
     Notes
     -----
+    .. math:: y_q = \frac{1}{n_q} \sum_{p:\, k_p = q} x_p
+
+    :math:`k` are the ``indices``, and :math:`n_q` is the number of them that are :math:`q`; the
+    result is 0 where there are none.
+
+    - Gradient for `input`: :math:`\bar y_{k_p} / n_{k_p}`
+
     Where an index repeats, as with windows that overlap, the result has the mean of its elements.
     They are equal if they come from the pooling. In PyTorch, one of them stays.
 
@@ -156,7 +163,7 @@ def max_unpool2d(
     padding: Lengths = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """Return the results of `max_pool2d` at their places, with zeros elsewhere.
+    r"""Return the results of `max_pool2d` at their places, with zeros elsewhere.
 
     Parameters
     ----------
@@ -192,6 +199,13 @@ def max_unpool2d(
 
     Notes
     -----
+    .. math:: y_q = \frac{1}{n_q} \sum_{p:\, k_p = q} x_p
+
+    :math:`k` are the ``indices``, and :math:`n_q` is the number of them that are :math:`q`; the
+    result is 0 where there are none.
+
+    - Gradient for `input`: :math:`\bar y_{k_p} / n_{k_p}`
+
     Where an index repeats, as with windows that overlap, the result has the mean of its elements.
     They are equal if they come from the pooling. In PyTorch, one of them stays.
 
@@ -216,7 +230,7 @@ def max_unpool3d(
     padding: Lengths = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """Return the results of `max_pool3d` at their places, with zeros elsewhere.
+    r"""Return the results of `max_pool3d` at their places, with zeros elsewhere.
 
     Parameters
     ----------
@@ -252,6 +266,13 @@ def max_unpool3d(
 
     Notes
     -----
+    .. math:: y_q = \frac{1}{n_q} \sum_{p:\, k_p = q} x_p
+
+    :math:`k` are the ``indices``, and :math:`n_q` is the number of them that are :math:`q`; the
+    result is 0 where there are none.
+
+    - Gradient for `input`: :math:`\bar y_{k_p} / n_{k_p}`
+
     Where an index repeats, as with windows that overlap, the result has the mean of its elements.
     They are equal if they come from the pooling. In PyTorch, one of them stays.
 

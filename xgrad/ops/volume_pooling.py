@@ -157,7 +157,7 @@ def avg_pool3d(
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
-    """Return the average of each of `output_size` bins along three axes.
+    r"""Return the average of each of `output_size` bins along three axes.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
     may overlap.
@@ -178,6 +178,14 @@ def adaptive_avg_pool3d(input: Tensor, output_size: int | tuple[int | None, ...]
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_i = \frac{1}{|B_i|} \sum_{q \in B_i} x_q
+
+    :math:`B_i` are the elements of bin :math:`i`.
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_{i:\, q \in B_i} \bar y_i / |B_i|`
 
     Examples
     --------
@@ -204,7 +212,7 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:
-    """Return the largest element of each of `output_size` bins along three axes.
+    r"""Return the largest element of each of `output_size` bins along three axes.
 
     Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
     may overlap.
@@ -228,6 +236,15 @@ def adaptive_max_pool3d(
     ------
     ValueError
         If an argument is invalid, or the shapes do not fit.
+
+    Notes
+    -----
+    .. math:: y_i = \max_{q \in B_i}\, x_q
+
+    :math:`B_i` are the elements of bin :math:`i`.
+
+    - Gradient for `input`: :math:`\bar x_q = \sum_i \bar y_i\, [q = q_i]`, with the first largest
+      element :math:`q_i` of bin :math:`i`
 
     Examples
     --------

@@ -38,7 +38,7 @@ def grad(
 @overload
 def grad(fn: Callable[P, Any], argnums: Argnums, has_aux: bool = False) -> Transformed[P, Any]: ...
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that computes the gradient of a scalar function.
+    r"""Return the function that computes the gradient of a scalar function.
 
     Parameters
     ----------
@@ -70,6 +70,8 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
 
     Notes
     -----
+    .. math:: \nabla f(x)_i = \frac{\partial f}{\partial x_i}
+
     No ``.grad`` changes. Arguments on which the result does not depend have gradients of zeros.
     Transforms nest freely. The gradient has a graph if it depends on tensors with one, unless it is
     computed under ``no_grad()``. For the gradient with respect to the parameters of a module, see
@@ -133,7 +135,7 @@ def value_and_grad(
 def value_and_grad(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return the function that computes a scalar function and its gradient.
+    r"""Return the function that computes a scalar function and its gradient.
 
     It raises the same errors as `grad`.
 
@@ -152,6 +154,10 @@ def value_and_grad(
     callable
         Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value,
         aux), gradient)``.
+
+    Notes
+    -----
+    .. math:: f(x), \quad \nabla f(x)_i = \frac{\partial f}{\partial x_i}
 
     Examples
     --------

@@ -26,7 +26,7 @@ def jacobian(
 def jacobian(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return the function that computes the Jacobian, with one backward pass for each result.
+    r"""Return the function that computes the Jacobian, with one backward pass for each result.
 
     Parameters
     ----------
@@ -54,6 +54,10 @@ def jacobian(
     ValueError
         If there is no such argument.
 
+    Notes
+    -----
+    .. math:: J_{ij} = \frac{\partial f_i}{\partial x_j}
+
     Examples
     --------
     >>> import xgrad
@@ -77,7 +81,7 @@ def jacrev(
 def jacrev(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return the function that computes the Jacobian in reverse mode: `jacobian` by JAX's name.
+    r"""Return the function that computes the Jacobian in reverse mode: `jacobian` by JAX's name.
 
     Parameters
     ----------
@@ -101,6 +105,8 @@ def jacrev(
 
     Notes
     -----
+    .. math:: J_{ij} = \frac{\partial f_i}{\partial x_j}
+
     JAX and ``torch.func`` use the name `jacrev`. It is faster than `jacfwd` if there are fewer
     results than arguments; the results are the same.
 
@@ -126,7 +132,7 @@ def jacfwd(
 def jacfwd(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return the function that computes the Jacobian in forward mode, all directions at once.
+    r"""Return the function that computes the Jacobian in forward mode, all directions at once.
 
     It is faster than `jacobian` if there are fewer arguments than results; the results are the
     same.
@@ -157,6 +163,8 @@ def jacfwd(
 
     Notes
     -----
+    .. math:: J_{ij} = \frac{\partial f_i}{\partial x_j}
+
     Its memory grows with the number of elements of the arguments, since all directions are computed
     together.
 
@@ -188,7 +196,7 @@ def hessian(
 def hessian(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return the function that computes the Hessian: the `jacobian` of the `jacobian`.
+    r"""Return the function that computes the Hessian: the `jacobian` of the `jacobian`.
 
     It raises the same errors as `jacobian`.
 
@@ -209,6 +217,10 @@ def hessian(
         the shape ``x.shape + x.shape``. For an argument in containers, the result has these
         containers, each with the same containers inside. It takes one backward pass for each number
         in the arguments.
+
+    Notes
+    -----
+    .. math:: H_{ij} = \frac{\partial^2 f}{\partial x_i\, \partial x_j}
 
     Examples
     --------

@@ -27,7 +27,7 @@ def vjp(
 @overload
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Return the result of a function, and the function that multiplies by its transposed Jacobian.
+    r"""Return the result of a function, and a function that multiplies by its transposed Jacobian.
 
     Parameters
     ----------
@@ -55,6 +55,10 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         As for `grad`; in the pullback, if the containers or the dtypes do not match.
     ValueError
         In the pullback, if a shape or a device does not match.
+
+    Notes
+    -----
+    .. math:: f(x), \quad v \mapsto J^\top v, \quad J_{ij} = \frac{\partial f_i}{\partial x_j}
 
     Examples
     --------
@@ -87,7 +91,7 @@ def jvp(
 @overload
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool) -> Any: ...
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
-    """Return the result of a function, and its derivative in the direction of `tangents`.
+    r"""Return the result of a function, and its derivative in the direction of `tangents`.
 
     The derivative is the product of the Jacobian with `tangents`.
 
@@ -121,6 +125,8 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
 
     Notes
     -----
+    .. math:: f(x), \quad J v, \quad J_{ij} = \frac{\partial f_i}{\partial x_j}
+
     Reverse mode is applied twice [1]_: the gradient is linear in the incoming gradient, so that its
     derivative with respect to the incoming gradient is the transpose of a transpose. This takes one
     call of `fn` and two backward passes, for any number of inputs.
@@ -154,7 +160,7 @@ def hvp(
 @overload
 def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any: ...
 def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
-    """Return the product of a Hessian with a vector, without computing the Hessian.
+    r"""Return the product of a Hessian with a vector, without computing the Hessian.
 
     Parameters
     ----------
@@ -181,6 +187,8 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
 
     Notes
     -----
+    .. math:: H v, \quad H_{ij} = \frac{\partial^2 f}{\partial x_i\, \partial x_j}
+
     Reverse mode is applied twice: one call of `fn`, one backward pass, and one pass back through
     both. The result equals the second result of ``jvp(grad(fn), primals, tangents)``, since the
     Hessian is symmetric. For a real function of complex arguments, the Hessian is with respect to
