@@ -69,7 +69,7 @@ def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0)
     -----
     .. math:: y_k = \sum_{i:\, x_i = k} w_i
 
-    - Gradient for `weights`: :math:`\bar y_{x_i}`
+    - Gradient for `weights`: :math:`\bar w_i = \bar y_{x_i}`
 
     Differentiable to any order in `weights`. Like ``numpy.bincount`` and ``torch.bincount``, except
     that weights of float32 give sums of float32.
@@ -156,9 +156,9 @@ def histogram(
         h_k = \sum_{i:\, e_k \le x_i < e_{k+1}} w_i,
         \quad \text{as a density } y_k = \frac{h_k}{(e_{k+1} - e_k) \sum_j h_j}
 
-    - Gradient for `weights`: :math:`\bar h_k` for the bin :math:`k` of :math:`x_i`; as a density,
-      :math:`\bar w_i = (\bar y_k / (e_{k+1} - e_k) - \sum_j \bar y_j y_j) / \sum_j h_j`. Elements
-      outside of the bins get 0.
+    - Gradient for `weights`: :math:`\bar w_i = \bar h_k` for the bin :math:`k` of :math:`x_i`; as a
+      density, :math:`\bar w_i = (\bar y_k / (e_{k+1} - e_k) - \sum_j \bar y_j y_j) / \sum_j h_j`.
+      Elements outside of the bins get 0.
 
     Differentiable to any order in `weights`. Like ``numpy.histogram``.
 

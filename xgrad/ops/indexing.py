@@ -150,8 +150,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     -----
     .. math:: y_i = x_{k_i}
 
-    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`. :math:`k_i` is the element that the
-      key selects for element :math:`i` of the result.
+    - Gradient for `x`: :math:`\bar x_j = \sum_{i:\, k_i = j} \bar y_i`; the key selects :math:`k_i`
+      for element :math:`i` of the result
 
     Examples
     --------
@@ -499,7 +499,8 @@ def take(xp: Any, x: ArrayLike, indices: ArrayLike, /, *, axis: int | None = Non
     -----
     .. math:: y_i = x_{k_i}
 
-    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`. :math:`k` are the ``indices``.
+    - Gradient for `x`: :math:`\bar x_j = \sum_{i:\, k_i = j} \bar y_i`; :math:`k` are the
+      ``indices``
 
     Python array API standard, indexing functions: ``take``.
 
@@ -524,8 +525,8 @@ def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[
     -----
     .. math:: y_{rj} = \sum_{i:\, k_{ri} = j} x_{ri}
 
-    - Gradient for `x`: :math:`\bar y_{r, k_{ri}}`; :math:`k` are the ``indices``, :math:`r`
-      stands for the indices along the other axes
+    - Gradient for `x`: :math:`\bar y_{r, k_{ri}}`; :math:`k` are the ``indices``, :math:`r` stands
+      for the indices along the other axes
     """
     key = [
         xp.reshape(
@@ -573,8 +574,8 @@ def take_along_axis(xp: Any, x: ArrayLike, indices: ArrayLike, /, *, axis: int =
     -----
     .. math:: y_{ri} = x_{r, k_{ri}}
 
-    - Gradient for `x`: :math:`\sum_{i:\, k_{ri} = j} \bar y_{ri}`. :math:`k` are the ``indices``,
-      and :math:`r` stands for the indices along the other axes.
+    - Gradient for `x`: :math:`\bar x_{rj} = \sum_{i:\, k_{ri} = j} \bar y_{ri}`; :math:`k` are the
+      ``indices``, and :math:`r` stands for the indices along the other axes
 
     Python array API standard, indexing functions: ``take_along_axis``.
 

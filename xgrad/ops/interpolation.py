@@ -100,8 +100,8 @@ def resample(xp: Any, x: Any, *, axis: int, taps: Taps) -> Any:
     -----
     .. math:: y_i = \sum_k w_{ki}\, x_{j_{ki}}
 
-    - Gradient for `x`: :math:`\sum_{ki:\, j_{ki} = j} w_{ki}\, \bar y_i`; :math:`j` and :math:`w`
-      are the indices and the weights of the taps :math:`k`
+    - Gradient for `x`: :math:`\bar x_q = \sum_{ki:\, j_{ki} = q} w_{ki}\, \bar y_i`; :math:`j` and
+      :math:`w` are the indices and the weights of the taps :math:`k`
     """
     shape, out = (-1, *(1,) * (len(x.shape) - axis - 1)), None
     for indices, row in zip(taps.indices, taps.weights, strict=True):
@@ -334,7 +334,7 @@ def interpolate(
 
     This is done along each axis; the weights :math:`w` follow from the lengths and the mode.
 
-    - Gradient for `input`: :math:`\sum_i w_{ij} \bar y_i`
+    - Gradient for `input`: :math:`\bar x_j = \sum_i w_{ij} \bar y_i`
 
     Differentiable to any order. Like ``torch.nn.functional.interpolate``. An element of weight 0
     does not count, even if it is infinite. Which of two elements is nearer is decided in float32,
@@ -389,7 +389,7 @@ def upsample(
 
     This is done along each axis; the weights :math:`w` follow from the lengths and the mode.
 
-    - Gradient for `input`: :math:`\sum_i w_{ij} \bar y_i`
+    - Gradient for `input`: :math:`\bar x_j = \sum_i w_{ij} \bar y_i`
 
     Examples
     --------

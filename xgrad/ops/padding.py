@@ -62,8 +62,8 @@ def pad(
     -----
     .. math:: y_i = x_{k_i}, \quad \text{or the constant where } i \text{ is outside}
 
-    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`: the inner part of :math:`\bar y`,
-      plus the gradients of the copies that the other modes than "constant" add
+    - Gradient for `x`: :math:`\bar x_j = \sum_{i:\, k_i = j} \bar y_i`: the inner part of
+      :math:`\bar y`, plus the gradients of the copies that the other modes than "constant" add
 
     Differentiable to any order. Like ``numpy.pad`` and ``array_api_extra.pad``.
     ``torch.nn.functional.pad`` takes its widths from the last axis on, as one flat tuple.

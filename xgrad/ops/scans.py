@@ -83,8 +83,8 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     -----
     .. math:: y_i = \max_{j \le i}\, x_j = x_{k_i}
 
-    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`; of equal elements, :math:`k_i` is
-      the last up to :math:`i`
+    - Gradient for `x`: :math:`\bar x_j = \sum_{i:\, k_i = j} \bar y_i`; of equal elements,
+      :math:`k_i` is the last up to :math:`i`
 
     Differentiable to any order. Ties are as in PyTorch; ``torch.cummax`` returns indices, too.
 
@@ -126,8 +126,8 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     -----
     .. math:: y_i = \min_{j \le i}\, x_j = x_{k_i}
 
-    - Gradient for `x`: :math:`\sum_{i:\, k_i = j} \bar y_i`; of equal elements, :math:`k_i` is
-      the last up to :math:`i`
+    - Gradient for `x`: :math:`\bar x_j = \sum_{i:\, k_i = j} \bar y_i`; of equal elements,
+      :math:`k_i` is the last up to :math:`i`
 
     Differentiable to any order. Ties are as in PyTorch; ``torch.cummin`` returns indices, too.
 
@@ -169,7 +169,7 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     -----
     .. math:: y_i = \ln\left(\sum_{j \le i} e^{x_j}\right)
 
-    - Gradient for `x`: :math:`\sum_{i \ge j} \bar y_i e^{x_j - y_i}`
+    - Gradient for `x`: :math:`\bar x_j = \sum_{i \ge j} \bar y_i e^{x_j - y_i}`
 
     Differentiable to any order; where two minus infinities are added, the derivative is 0. Like
     ``torch.logcumsumexp``.

@@ -323,8 +323,7 @@ def sort(
     -----
     .. math:: y_j = x_{k_j}
 
-    - Gradient for `x`: :math:`\bar y_j` at the element :math:`k_j`; :math:`k` is the result of
-      `argsort`
+    - Gradient for `x`: :math:`\bar x_{k_j} = \bar y_j`; :math:`k` is the result of `argsort`
 
     Differentiable to any order.
 

@@ -56,8 +56,8 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     -----
     .. math:: y_j = x_{k_j}
 
-    - Gradient for `x`: :math:`\bar y_j` at the element :math:`k_j`, 0 elsewhere; :math:`k` are
-      the ``indices`` of the result
+    - Gradient for `x`: :math:`\bar x_{k_j} = \bar y_j`, 0 elsewhere; :math:`k` are the ``indices``
+      of the result
 
     Differentiable to any order. All elements are sorted. Like ``torch.topk``.
 
@@ -114,7 +114,7 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
     -----
     .. math:: y_j = x_{k_j}
 
-    - Gradient for `x`: :math:`\bar y_j` at the element :math:`k_j`
+    - Gradient for `x`: :math:`\bar x_{k_j} = \bar y_j`
 
     Differentiable to any order. All elements are sorted, which is one of the orders that
     ``numpy.partition`` may return.
