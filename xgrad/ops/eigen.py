@@ -131,7 +131,7 @@ def eig(x: Tensor, /) -> EigResult:
     .. math:: X V = V \operatorname{diag}(\lambda)
 
     - Gradient for `x`: :math:`V^{-H} (\operatorname{diag}(\bar \lambda) + F \odot (V^H W)) V^H`,
-      where :math:`F_{ij} = 1 / \overline{\lambda_j - \lambda_i}` for :math:`i \ne j`,
+      where :math:`F_{ij} = 1 / (\overline{\lambda_j} - \overline{\lambda_i})` for :math:`i \ne j`,
       :math:`F_{ii} = 0`, and :math:`W_j = \bar V_j - \operatorname{Re}(V_j^H \bar V_j) V_j` for
       each column
 
