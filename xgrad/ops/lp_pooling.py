@@ -83,12 +83,10 @@ def lp_pool1d(
 
     Notes
     -----
-    .. math:: y_p = \left(\sum_k x_{s p + k}^r\right)^{1/r}
+    .. math:: y_o = \left(\sum_k x_{s o + k}^p\right)^{1 / p}
 
-    :math:`s` is the ``stride``, and :math:`r` the ``norm_type``.
-
-    - Gradient for `input`: :math:`\bar x_q = \sum_{p, k:\, s p + k = q} \bar y_p\, (x_q / y_p)^{r
-      - 1}`, and 0 where :math:`y_p = 0`
+    - Gradient for `input`:
+      :math:`\bar x_q = \sum_{o, k:\, s o + k = q} \bar y_o\, (x_q / y_o)^{p - 1}`
 
     Examples
     --------
@@ -135,12 +133,10 @@ def lp_pool2d(
 
     Notes
     -----
-    .. math:: y_p = \left(\sum_k x_{s p + k}^r\right)^{1/r}
+    .. math:: y_o = \left(\sum_k x_{s o + k}^p\right)^{1 / p}
 
-    :math:`s` is the ``stride``, and :math:`r` the ``norm_type``.
-
-    - Gradient for `input`: :math:`\bar x_q = \sum_{p, k:\, s p + k = q} \bar y_p\, (x_q / y_p)^{r
-      - 1}`, and 0 where :math:`y_p = 0`
+    - Gradient for `input`:
+      :math:`\bar x_q = \sum_{o, k:\, s o + k = q} \bar y_o\, (x_q / y_o)^{p - 1}`
 
     Examples
     --------
@@ -187,12 +183,10 @@ def lp_pool3d(
 
     Notes
     -----
-    .. math:: y_p = \left(\sum_k x_{s p + k}^r\right)^{1/r}
+    .. math:: y_o = \left(\sum_k x_{s o + k}^p\right)^{1 / p}
 
-    :math:`s` is the ``stride``, and :math:`r` the ``norm_type``.
-
-    - Gradient for `input`: :math:`\bar x_q = \sum_{p, k:\, s p + k = q} \bar y_p\, (x_q / y_p)^{r
-      - 1}`, and 0 where :math:`y_p = 0`
+    - Gradient for `input`:
+      :math:`\bar x_q = \sum_{o, k:\, s o + k = q} \bar y_o\, (x_q / y_o)^{p - 1}`
 
     Examples
     --------

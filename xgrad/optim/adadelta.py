@@ -21,7 +21,7 @@ class Adadelta(Optimizer):
         \begin{align*}
         g &\gets g + \lambda\, p \\
         v &\gets \rho\, v + (1 - \rho)\, g^2 \\
-        d &= \frac{\sqrt{u + \epsilon}}{\sqrt{v + \epsilon}}\, g \\
+        d &= \frac{\sqrt{u + \varepsilon}}{\sqrt{v + \varepsilon}}\, g \\
         u &\gets \rho\, u + (1 - \rho)\, d^2 \\
         p &\gets p - \mathrm{lr}\, d
         \end{align*}

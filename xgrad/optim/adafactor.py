@@ -22,12 +22,12 @@ class Adafactor(Optimizer):
 
         \begin{align*}
         \beta &= 1 - t^\delta, \quad
-            s = \max(\epsilon_2, \operatorname{rms}(P))\, \min(\mathrm{lr}, 1 / \sqrt{t}) \\
+            s = \max(\varepsilon_2, \operatorname{rms}(P))\, \min(\mathrm{lr}, 1 / \sqrt{t}) \\
         P &\gets (1 - \mathrm{lr}\, \lambda)\, P \\
         r_i &\gets \beta\, r_i + (1 - \beta)\, \operatorname{mean}_j (G_{ij}^2) \\
         c_j &\gets \beta\, c_j + (1 - \beta)\, \operatorname{mean}_i (G_{ij}^2) \\
-        V_{ij} &= r_i c_j / \max(\operatorname{mean}(r), \epsilon_1) \\
-        U &= G / \sqrt{\max(V, \epsilon_1^2)} \\
+        V_{ij} &= r_i c_j / \max(\operatorname{mean}(r), \varepsilon_1) \\
+        U &= G / \sqrt{\max(V, \varepsilon_1^2)} \\
         P &\gets P - s\, U / \max(1, \operatorname{rms}(U) / d)
         \end{align*}
 

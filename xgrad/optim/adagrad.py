@@ -21,7 +21,7 @@ class Adagrad(Optimizer):
         \begin{align*}
         g &\gets g + \lambda\, p \\
         s &\gets s + g^2 \\
-        p &\gets p - \frac{\mathrm{lr}}{1 + t \eta} \cdot \frac{g}{\sqrt{s} + \epsilon}
+        p &\gets p - \frac{\mathrm{lr}}{1 + t \eta} \cdot \frac{g}{\sqrt{s} + \varepsilon}
         \end{align*}
 
     Parameters

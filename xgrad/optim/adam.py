@@ -24,7 +24,7 @@ class Adam(Optimizer):
         m &\gets \beta_1\, m + (1 - \beta_1)\, g \\
         v &\gets \beta_2\, v + (1 - \beta_2)\, g^2 \\
         \hat m &= m / (1 - \beta_1^t), \quad \hat v = v / (1 - \beta_2^t) \\
-        p &\gets p - \mathrm{lr}\, \hat m / (\sqrt{\hat v} + \epsilon)
+        p &\gets p - \mathrm{lr}\, \hat m / (\sqrt{\hat v} + \varepsilon)
         \end{align*}
 
     With `amsgrad` [2]_, the largest v so far takes the place of v in the fourth line.

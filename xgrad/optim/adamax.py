@@ -20,7 +20,7 @@ class Adamax(Optimizer):
         \begin{align*}
         g &\gets g + \lambda\, p \\
         m &\gets \beta_1\, m + (1 - \beta_1)\, g \\
-        u &\gets \max(\beta_2\, u, |g| + \epsilon) \\
+        u &\gets \max(\beta_2\, u, |g| + \varepsilon) \\
         p &\gets p - \frac{\mathrm{lr}}{1 - \beta_1^t} \cdot \frac{m}{u}
         \end{align*}
 

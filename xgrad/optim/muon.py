@@ -33,7 +33,7 @@ class Muon(Optimizer):
 
     .. math:: X \gets a\, X + (b\, A + c\, A^2)\, X, \quad A = X X^\top
 
-    from :math:`X = U / \max(\lVert U \rVert, \epsilon)` on. With the default coefficients, the
+    from :math:`X = U / \max(\lVert U \rVert, \varepsilon)` on. With the default coefficients, the
     singular values end between 0.7 and 1.2. The steps are computed in the dtype of the parameter;
     PyTorch computes them in bfloat16.
 

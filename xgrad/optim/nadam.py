@@ -26,7 +26,7 @@ class NAdam(Optimizer):
         \hat m &= \frac{\mu_{t+1}\, m}{1 - \prod_{i=1}^{t+1} \mu_i}
             + \frac{(1 - \mu_t)\, g}{1 - \prod_{i=1}^t \mu_i},
             \quad \hat v = \frac{v}{1 - \beta_2^t} \\
-        p &\gets p - \mathrm{lr}\, \hat m / (\sqrt{\hat v} + \epsilon)
+        p &\gets p - \mathrm{lr}\, \hat m / (\sqrt{\hat v} + \varepsilon)
         \end{align*}
 
     With `decoupled_weight_decay`, the first line is

@@ -24,7 +24,7 @@ class RAdam(Optimizer):
         n &= N - \frac{2 t \beta_2^t}{1 - \beta_2^t}, \quad N = \frac{2}{1 - \beta_2} - 1 \\
         r^2 &= \frac{(n - 4) (n - 2) N}{(N - 4) (N - 2)\, n} \\
         p &\gets p - \frac{\mathrm{lr}\, m}{1 - \beta_1^t} \begin{cases}
-            r \sqrt{1 - \beta_2^t} / (\sqrt{v} + \epsilon) & \text{if } n > 5 \\
+            r \sqrt{1 - \beta_2^t} / (\sqrt{v} + \varepsilon) & \text{if } n > 5 \\
             1 & \text{otherwise} \end{cases}
         \end{align*}
 

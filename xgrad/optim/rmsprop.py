@@ -22,7 +22,7 @@ class RMSprop(Optimizer):
         g &\gets g + \lambda\, p \\
         v &\gets \alpha\, v + (1 - \alpha)\, g^2 \\
         a &\gets \alpha\, a + (1 - \alpha)\, g \\
-        b &\gets \mu\, b + g / (\sqrt{v - a^2} + \epsilon) \\
+        b &\gets \mu\, b + g / (\sqrt{v - a^2} + \varepsilon) \\
         p &\gets p - \mathrm{lr}\, b
         \end{align*}
 
