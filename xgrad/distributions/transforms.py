@@ -91,7 +91,11 @@ class Transform:
 
 
 class AffineTransform(Transform):
-    """The function ``loc + scale * x``.
+    r"""A shift and a scale.
+
+    .. math:: y = a + b\, x, \quad \ln\left(\left|\frac{d y}{d x}\right|\right) = \ln(|b|)
+
+    a is `loc`, and b is `scale`.
 
     Parameters
     ----------
@@ -159,7 +163,9 @@ class AffineTransform(Transform):
 
 
 class ExpTransform(Transform):
-    """The exponential function.
+    r"""The exponential function.
+
+    .. math:: y = e^x, \quad \ln\left(\left|\frac{d y}{d x}\right|\right) = x
 
     Examples
     --------
@@ -182,7 +188,9 @@ class ExpTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """The logistic function.
+    r"""The logistic function.
+
+    .. math:: y = \sigma(x), \quad \ln\left(\left|\frac{d y}{d x}\right|\right) = \ln(y\, (1 - y))
 
     Examples
     --------
@@ -205,7 +213,9 @@ class SigmoidTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """The hyperbolic tangent.
+    r"""The hyperbolic tangent.
+
+    .. math:: y = \tanh(x), \quad \ln\left(\left|\frac{d y}{d x}\right|\right) = \ln(1 - y^2)
 
     Examples
     --------
@@ -228,7 +238,9 @@ class TanhTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """The function ``log(1 + exp(x))``.
+    r"""The function softplus, ``log(1 + exp(x))``.
+
+    .. math:: y = \ln(1 + e^x), \quad \ln\left(\left|\frac{d y}{d x}\right|\right) = \ln(\sigma(x))
 
     Examples
     --------

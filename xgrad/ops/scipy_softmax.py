@@ -20,7 +20,7 @@ Axis = int | tuple[int, ...] | None
 
 @explained
 def softmax(x: Tensor, axis: Axis = None) -> Tensor:
-    """Return exponentials, scaled to a sum of 1 along axes, without overflow.
+    r"""Return exponentials, scaled to a sum of 1 along axes, without overflow.
 
     Parameters
     ----------
@@ -36,6 +36,10 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
 
     Notes
     -----
+    .. math:: y_i = \frac{e^{x_i}}{\sum_j e^{x_j}}
+
+    - Gradient for `x`: :math:`y_i \left(\bar y_i - \sum_j \bar y_j y_j\right)`
+
     Differentiable to any order. Like ``scipy.special.softmax``.
 
     Examples
@@ -50,7 +54,7 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
 
 @explained
 def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
-    """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
+    r"""Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
     Parameters
     ----------
@@ -66,6 +70,10 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
 
     Notes
     -----
+    .. math:: y_i = x_i - \ln\left(\sum_j e^{x_j}\right)
+
+    - Gradient for `x`: :math:`\bar y_i - e^{y_i} \sum_j \bar y_j`
+
     Differentiable to any order. Like ``scipy.special.log_softmax``.
 
     Examples
@@ -86,7 +94,7 @@ def logsumexp(
     keepdims: bool = False,
     return_sign: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the logarithm of the sum of exponentials along axes, optionally weighted.
+    r"""Return the logarithm of the sum of exponentials along axes, optionally weighted.
 
     Parameters
     ----------
@@ -117,7 +125,15 @@ def logsumexp(
 
     Notes
     -----
-    Differentiable to any order, in `a` and `b`. Like ``scipy.special.logsumexp``.
+    .. math:: y = \ln\left(\sum_i b_i\, e^{a_i}\right)
+
+    - Gradient for `a`: :math:`\bar y\, b_i\, e^{a_i - y}`
+    - Gradient for `b`: :math:`\bar y\, e^{a_i - y}`
+
+    With `return_sign`, :math:`y` is the logarithm of the absolute value, and the gradients are
+    multiplied by the sign.
+
+    Differentiable to any order. Like ``scipy.special.logsumexp``.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def scan(
     reverse: bool = False,
     checkpoint: bool | int = False,
 ) -> tuple[Any, Any]:
-    """Call a function for each element along the first axis, passing a state along.
+    r"""Call a function for each element along the first axis, passing a state along.
 
     Parameters
     ----------
@@ -80,6 +80,8 @@ def scan(
 
     Notes
     -----
+    .. math:: (c_{t+1}, y_t) = f(c_t, x_t)
+
     Like ``jax.lax.scan``. It is differentiable to any order, with and without `checkpoint`, with
     respect to all arguments and all tensors that `fn` uses. Without `checkpoint`, the results equal
     a plain loop bit for bit. With it, the memory of a backward pass grows with the states between
