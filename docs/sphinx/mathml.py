@@ -15,6 +15,7 @@ from docutils import nodes
 from fontTools import subset
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
 from tex import mathml
 
 logger = logging.getLogger(__name__)

@@ -348,9 +348,7 @@ def test_an_index_out_of_range_ends_the_call(place: int, index: int) -> None:
 def test_bounds_are_checked_as_in_the_recording(dtype: str) -> None:
     compare = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
     # Sizes matter to how the bound is searched for, comparisons and bounds to what is done with it.
-    cases = [
-        (3, *case) for case in itertools.product((-5, 0, 4, 2**40), (True, False), compare)
-    ]
+    cases = [(3, *case) for case in itertools.product((-5, 0, 4, 2**40), (True, False), compare)]
     cases += [(size, 4, largest, operator.lt) for size in (1, 100) for largest in (True, False)]
     for size, bound, largest, comparison in cases:
         x = np.random.default_rng(size).integers(-5, 5, size).astype(dtype)

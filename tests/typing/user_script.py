@@ -16,7 +16,6 @@ import xgrad
 from xgrad import Tensor, data, nn, optim
 from xgrad.distributions import Normal
 
-
 # A model: calls have the parameters and the result of `forward`
 
 

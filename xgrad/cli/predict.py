@@ -64,8 +64,8 @@ def run(argv: Sequence[str]) -> int:
         metavar="FOLDER",
         help="without an image: folder of the data set, if it is not digits",
     )
-    names = "cpu, cuda, cuda:1 and others of xgrad info (default: cuda if usable, else cpu)"
-    add("--device", default="auto", metavar="NAME", help=names)
+    devices = "cpu, cuda, cuda:1 and others of xgrad info (default: cuda if usable, else cpu)"
+    add("--device", default="auto", metavar="NAME", help=devices)
     args = parser.parse_args(argv)
     if args.image and (extra := [f"--{name}" for name in ("index", "data") if name in args]):
         raise UsageError(

@@ -91,7 +91,7 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
 
 def usual_place(boxes: Sequence[Any]) -> str:
     """Return the dtype and device of most boxes."""
-    places = [box.place for box in boxes]
+    places: list[str] = [box.place for box in boxes]
     return max(dict.fromkeys(places), key=places.count)
 
 

@@ -191,10 +191,11 @@ class MultiheadAttention(Module):
         """Return the output, of the shape of `query`, and the attention weights.
 
         `query`, `key` and `value` have shape (length, batch, channels), or (batch, length,
-        channels) if `batch_first`, or (length, channels) without a batch. `key_padding_mask` has shape (batch,
-        keys); `attn_mask` has shape (queries, keys), or (batch * heads, queries, keys). In a
-        boolean mask, True excludes a key, unlike in `functional.scaled_dot_product_attention`; a
-        floating mask is added to the scores. `is_causal` excludes the keys after each query and
+        channels) if `batch_first`, or (length, channels) without a batch. `key_padding_mask` has
+        shape (batch, keys); `attn_mask` has shape (queries, keys), or (batch * heads, queries,
+        keys). In a boolean mask, True excludes a key, unlike in
+        `functional.scaled_dot_product_attention`; a floating mask is added to the scores.
+        `is_causal` excludes the keys after each query and
         needs no mask. No mask excludes the keys of `add_bias_kv` and `add_zero_attn`.
 
         The weights have shape (batch, queries, keys), averaged over the heads, or (batch, heads,
