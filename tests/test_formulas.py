@@ -14,8 +14,12 @@ from typing import Any
 
 import pytest
 
+import xgrad
+import xgrad.fft
+import xgrad.linalg
 import xgrad.ops
-from xgrad import nn
+import xgrad.special
+from xgrad import distributions, nn, optim
 from xgrad.core.function import Function
 
 ROOT = Path(__file__).parents[1]
@@ -92,6 +96,55 @@ def test_modules_have_the_formulas_of_their_functions() -> None:
             assert expected is not None and formula[0].split() == expected[0].split(), name
             compared += 1
     assert compared > 50
+
+
+#: Public functions without a derivative, or whose result is no tensor.
+WITHOUT_FORMULAS = set(
+    """
+    __array_namespace_info__ all allclose any argmax argmin argsort bitwise_and bitwise_invert
+    bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_shapes can_cast capture
+    count_nonzero devices empty empty_like equal eye fftfreq finfo floor_divide from_dlpack
+    get_default_dtype get_num_threads graph greater greater_equal iinfo is_grad_enabled isclose
+    isdtype isfinite isin isinf isnan less less_equal load logical_and logical_not logical_or
+    logical_xor manual_seed matrix_rank memory_held nextafter nonzero not_equal one_hot ones
+    ones_like result_type rfftfreq save searchsorted set_default_dtype set_num_threads set_tf32
+    signbit tril_indices triu_indices vmap zeros zeros_like
+    """.split()
+)
+
+
+def test_public_functions_have_formulas() -> None:
+    """A function that calls ops has formulas, too, not the ops alone."""
+    lacking = {
+        name
+        for namespace in (xgrad, xgrad.linalg, xgrad.fft, xgrad.special, nn.functional)
+        for name in namespace.__all__
+        if inspect.isroutine(value := getattr(namespace, name))
+        and not BLOCK.search(inspect.getdoc(value) or "")
+    }
+    assert lacking == WITHOUT_FORMULAS
+
+
+@pytest.mark.parametrize(
+    ("namespace", "base"),
+    [
+        (optim, optim.Optimizer),
+        (optim.lr_scheduler, optim.lr_scheduler.LRScheduler),
+        (distributions, distributions.Distribution),
+        (distributions.transforms, distributions.transforms.Transform),
+    ],
+    ids=["optimizers", "schedules", "distributions", "transforms"],
+)
+def test_subclasses_have_formulas(namespace: Any, base: type) -> None:
+    lacking = {
+        name
+        for name in namespace.__all__
+        if isinstance(value := getattr(namespace, name), type)
+        and issubclass(value, base)
+        and not BLOCK.search(inspect.getdoc(value) or "")
+    }
+    # two of which call other schedules or transforms
+    assert lacking <= {base.__name__, "ChainedScheduler", "ComposeTransform"}
 
 
 def formulas() -> Iterator[tuple[str, str]]:
