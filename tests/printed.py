@@ -52,12 +52,12 @@ def same_output(expected: str, printed: str, tolerance: float = 1e-5) -> bool:
     expected, printed : str
         The two texts, in which white space counts as one space.
     tolerance : float
-        Relative difference of floats that is accepted. Infinity accepts other integers and another
+        Relative difference of floats that is accepted. Infinity accepts any numbers and another
         order of lines, too, as of a table of measurements that is sorted by time.
     """
     if tolerance == math.inf:
-        left, right = ([parts(line)[0] for line in t.splitlines()] for t in (expected, printed))
-        return sorted(filter(None, left)) == sorted(filter(None, right))
+        left, right = (sorted(parts(t)[0].split()) for t in (expected, printed))
+        return left == right
     (text, numbers), (other, others) = parts(expected), parts(printed)
     return text == other and all(
         is_close(*pair, tolerance) for pair in zip(numbers, others, strict=True)

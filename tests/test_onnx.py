@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import xgrad
-from test_readme import programs
 from xgrad import nn
 from xgrad.cli.models import lenet
 from xgrad.data import DataError, mnist
@@ -159,13 +158,6 @@ def test_training_step_with_momentum_run_100_times_follows_the_losses(
         np.testing.assert_allclose(got, loss.numpy(), rtol=1e-4)
         losses.append(float(got))
     assert losses[-1] < losses[0] / 2
-
-
-def test_documented_program_prints_the_documented_output(onnxruntime: Any, capsys: Any) -> None:
-    (program,) = programs("docs/onnx.md")
-    exec(compile(program, "onnx.md", "exec"), {"__name__": "__main__"})
-    losses = re.fullmatch(r"(\d\.\d+) (\d\.\d+)\nTrue\n", capsys.readouterr().out)
-    assert losses and float(losses[2]) < float(losses[1]) / 2
 
 
 def test_file_computes_in_evaluation_mode_and_the_model_stays_as_it_was(

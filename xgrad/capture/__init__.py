@@ -91,8 +91,8 @@ def capture(
     cannot do, refuses the capture: a `CaptureWarning` names the line, and the step runs eagerly
     from then on.
 
-    ``docs/capture.md`` has the contract: what is reached, what leads to a new trace, signals and
-    threads, and what to write instead of what is refused.
+    ``docs/learn/capture.md`` has the contract: what is reached, what leads to a new trace, signals
+    and threads, and what to write instead of what is refused.
 
     Parameters
     ----------

@@ -353,7 +353,7 @@ class Captured(Generic[P, R]):
             for key in list(self._programs):
                 self._drop(key)
             warn_user(
-                f"capture: {reason}: the step runs eagerly from now on; see docs/capture.md",
+                f"capture: {reason}: the step runs eagerly from now on; see docs/learn/capture.md",
                 CaptureWarning,
             )
 
