@@ -151,6 +151,53 @@ def test_lines_of_pages_and_c_sources_have_at_most_100_columns() -> None:
     assert not wide
 
 
+def code_blocks() -> list[tuple[str, str, str]]:
+    """Return the file, the language and the text of each block of code on the pages."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages += [ROOT / "backends" / "README.md", ROOT / "benchmarks" / "README.md"]
+    blocks = []
+    for page in pages:
+        fence = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+        for _, language, text in fence.findall(page.read_text(encoding="utf-8")):
+            if not language.startswith("{"):  # a directive
+                blocks.append((page.name, language, text))
+    assert len(blocks) > 150
+    return blocks
+
+
+def test_code_on_pages_has_at_most_88_columns() -> None:
+    """A laptop shows as many beside the contents; outputs are wrapped, too."""
+    wide = [
+        f"{page}: {line}"
+        for page, _, text in code_blocks()
+        for line in text.splitlines()
+        if len(line) > 88
+    ]
+    assert not wide
+
+
+def test_comments_stand_above_commands() -> None:
+    """Beside them, they are copied with the command, and cut off."""
+    beside = [
+        f"{page}: {line}"
+        for page, language, text in code_blocks()
+        for line in text.splitlines()
+        if language == "sh" and re.search(r"\S\s+# ", line)
+    ]
+    assert not beside
+
+
+def test_outputs_on_pages_are_shown_in_full() -> None:
+    """The output below a program is compared in full; no other block may abridge one, either."""
+    abridged = re.compile(r"\d\.\.\.|^\.\.\.|\.\.\.$|\.\.\. ", re.MULTILINE)
+    found = [
+        f"{page}: {text}"
+        for page, language, text in code_blocks()
+        if language.startswith("text") and abridged.search(text)
+    ]
+    assert not found
+
+
 def test_versions_of_python_are_the_same_in_all_files() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     versions = [
@@ -167,7 +214,7 @@ def test_versions_of_python_are_the_same_in_all_files() -> None:
 def test_external_links_of_documents_are_well_formed() -> None:
     """Links to other sites are checked by their form, without a network.
 
-    Links within the documents are checked by the build of the site.
+    tests/test_links.py checks links within the documents.
     """
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     text = "".join(path.read_text(encoding="utf-8") for path in documents)
@@ -198,17 +245,6 @@ def test_sources_that_documents_include_are_there() -> None:
                     assert name == "dedent", f"{where}: a test for {name} is missing"
             checked += 1
     assert checked > 10
-
-
-def test_pictures_of_documents_exist() -> None:
-    """The build of the site fails for results that are saved without their plot."""
-    documents = [
-        path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith(".")
-    ]
-    assert [path for path in documents if path.parent.name == "results"]
-    for path in documents:
-        for picture in re.findall(r"!\[[^]]*\]\(([^):]+)\)", path.read_text(encoding="utf-8")):
-            assert (path.parent / picture).exists(), f"{path.relative_to(ROOT)} shows {picture}"
 
 
 def test_top_level_names_exist() -> None:
