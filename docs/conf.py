@@ -42,6 +42,7 @@ extensions = [
     "reference",
     "replacements_directive",
     "source_pages",
+    "sphinx_copybutton",
 ]
 
 myst_heading_anchors = 4
@@ -57,6 +58,10 @@ default_role = "py:obj"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+
+# A button copies programs and commands, without prompts; outputs have none.
+copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
+copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "furo"
 html_title = f"xgrad {version}"

@@ -33,6 +33,8 @@ def differences(page: str) -> list[tuple[str, str]]:
 
 
 def equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.dtype):
+        return str(a).removeprefix("torch.") == str(b).removeprefix("torch.")
     a, b = np.asarray(a), np.asarray(b)
     return a.shape == b.shape and np.allclose(a, b)
 
@@ -58,6 +60,79 @@ def test_documented_difference_from_pytorch_exists(
     expression: str, replacement: str, torch: Any
 ) -> None:
     check(expression, replacement, {"torch": torch}, torch.tensor(X))
+
+
+VIEWS = [row for row in rows("pytorch.md") if row[-1].startswith(("copy", "view"))]
+
+
+def is_view(expression: str, library: Any) -> bool:
+    """Return whether a write to `x` reaches the result of an expression of it."""
+    x = library.tensor([1.0, 2.0, 3.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.meshgrid without indexing
+        result = eval(expression, {"torch": library, "x": x})
+    x[...] = 0.0
+    return not np.any(result.tolist())
+
+
+@pytest.mark.parametrize("row", VIEWS, ids=lambda row: row[0])
+def test_documented_views_are_those_of_pytorch_and_xgrad(row: list[str], torch: Any) -> None:
+    expression, theirs, ours = row[0].strip("`"), row[1], row[2]
+    if ours == "read-only view":
+        array = xgrad.tensor([1.0]).numpy()
+        assert not array.flags.writeable and torch.tensor([1.0]).numpy().flags.writeable
+        return
+    assert is_view(expression, torch) == theirs.startswith("view")
+    assert is_view(expression, xgrad) == ours.startswith("view")
+
+
+def test_contiguous_returns_a_result_itself_and_copies_a_view(torch: Any) -> None:
+    for library in (xgrad, torch):
+        y = library.ones((3, 4)).T * 2
+        assert (y.contiguous() is y) == (library is xgrad)
+        assert library.ones((3, 4)).T.contiguous() is not y
+
+
+MODEL_ROWS = [row for row in rows("howto/pytorch_model.md") if row[0].startswith("`torch.")]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("row", MODEL_ROWS, ids=lambda row: row[0])
+def test_counterparts_of_pytorch_on_the_page_of_models_have_equal_values(
+    row: list[str], torch: Any
+) -> None:
+    results = []
+    for expression, library in zip(row, (torch, xgrad), strict=True):
+        x = library.tensor([0.5, 1.5])
+        is_scalar = "jac" not in expression
+        names = {
+            "torch": torch,
+            "xgrad": xgrad,
+            "nn": xgrad.nn,
+            "x": x,
+            "f": lambda x, scalar=is_scalar: (x**3).sum() if scalar else x**3,
+            "model": library.nn.Linear(2, 1),
+            "weights": {
+                "weight": library.tensor([[1.0, 2.0]]),
+                "bias": library.tensor([3.0]),
+            },
+        }
+        for parameter in names["model"].parameters():
+            torch.nn.init.ones_(parameter) if library is torch else xgrad.nn.init.ones_(parameter)
+        results.append(eval(expression.strip("`"), names).detach().tolist())
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
+IMPORTS = [row for row in rows("howto/pytorch_script.md") if "import" in row[0]]
+
+
+@pytest.mark.parametrize("row", IMPORTS, ids=lambda row: row[0])
+def test_import_lines_of_a_script_bind_the_same_names(row: list[str], torch: Any) -> None:
+    theirs: dict[str, Any] = {}
+    ours: dict[str, Any] = {}
+    for line, names in zip(row, (theirs, ours), strict=True):
+        exec(line.strip("`"), names)
+    assert theirs.keys() == ours.keys() and len(IMPORTS) > 5
 
 
 @pytest.mark.parametrize(("numpy", "replacement"), differences("howto/numpy.md"))

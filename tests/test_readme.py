@@ -132,6 +132,23 @@ def test_programs_of_a_page_on_another_library_print_the_text_below_them(
     run_page(file, tmp_path)
 
 
+def test_programs_of_pytorch_print_the_text_below_them(torch: Any, tmp_path: Path) -> None:
+    """Blocks ```python torch are PyTorch's side of two programs beside each other."""
+    text = (ROOT / "docs/pytorch.md").read_text(encoding="utf-8")
+    (both,) = re.findall(r"^```python torch\n(.*?)^```\s+^```text\n(.*?)^```", text, re.S | re.M)
+    script = (ROOT / "docs/howto/pytorch_script.md").read_text(encoding="utf-8")
+    code, expected = re.findall(
+        r"^```python\n(.*?)^```\s+^```text\n(.*?)^```", script, re.S | re.M
+    )[0]
+    assert "xgrad" in code
+    for program, output in (both, (code.replace("xgrad.compat.", ""), expected)):
+        torch.manual_seed(0)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(program, {"__name__": "__main__"})
+        assert same_output(output, printed.getvalue()), printed.getvalue()
+
+
 @pytest.mark.parametrize("file", ISOLATED)
 def test_programs_of_a_page_in_their_own_process_print_the_text_below_them(
     file: str, tmp_path: Path
