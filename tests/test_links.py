@@ -17,7 +17,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("xgrad", "backends", "tests", "benchmarks", "examples", "docs", ".github", ".ci")
 GENERATED = "docs/reference/"  # pages that the build of the site writes
-FENCE = re.compile(r"^ *(`{3,}).*?^ *\1$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"^```\{image\} (\S+)", re.MULTILINE)
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -39,9 +38,22 @@ PAGES = [path for path in files(".md") if not str(path.relative_to(ROOT)).starts
 
 
 @cache
+def text_of(page: Path) -> str:
+    """Return a page without its blocks of code; directives, such as ```{glossary}, are text."""
+    lines, fence, is_code = [], "", False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        mark = re.match(r" *(`{3,})(\{?)", line)
+        if mark and (not fence or line.strip() == fence):
+            fence, is_code = ("", False) if fence else (mark[1], not mark[2])
+        elif not is_code:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+@cache
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub and the site make them."""
-    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    text = text_of(page)
     found = set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE))
     for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
         words = re.sub(r"[^\w\- ]", "", LINK.sub("]", heading).lower())
@@ -52,7 +64,7 @@ def anchors(page: Path) -> set[str]:
 def dead_links(page: Path) -> list[str]:
     """Return the links of a page to files and headings that do not exist."""
     text = page.read_text(encoding="utf-8")
-    links = LINK.findall(FENCE.sub("", text)) + PICTURE.findall(text)
+    links = LINK.findall(text_of(page)) + PICTURE.findall(text)
     dead = []
     for link in links:
         name, _, anchor = link.partition("#")
@@ -79,9 +91,10 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# One `heading` here\n[a](#one-heading-here) [b](#another) [c](gone.md) [d](page.md#x)\n"
-        "```python\nx[0](gone.py)\n```\n```{toctree}\n:hidden:\npage\nmissing\n```\n"
+        "```python\nx[0](gone.py)\n```\n```{note}\n[e](gone.py)\n```\n"
+        "```{toctree}\n:hidden:\npage\nmissing\n```\n"
     )
-    assert dead_links(page) == ["#another", "gone.md", "page.md#x", "missing"]
+    assert dead_links(page) == ["#another", "gone.md", "page.md#x", "gone.py", "missing"]
 
 
 def test_pages_that_sources_name_exist() -> None:
