@@ -217,3 +217,17 @@ def test_figures_of_a_page_are_those_of_the_results(page: str) -> None:
     conformance = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
     passed = re.search(r"it passed (\d+) at 2024.12 and (\d+) at 2025.12", conformance)
     assert passed is not None and all(number in text for number in passed.groups())
+
+
+def test_figures_of_the_page_on_performance_are_those_of_the_results() -> None:
+    """Those of steps on the first of the two CPUs; the others are older than the results."""
+    text = " ".join(
+        (ROOT / "docs" / "explanation" / "performance.md").read_text(encoding="utf-8").split()
+    )
+    for row, what in (
+        ("PyTorch / eager", "times as fast as PyTorch's,"),
+        ("PyTorch / captured", "times as fast as PyTorch's eager ones"),
+        ("`jit` / captured", "times as fast as JAX's `jit`"),
+    ):
+        values = ratios("step", row)
+        assert f"{figure(min(values))} to {figure(max(values))} {what}" in text
