@@ -33,7 +33,8 @@ def anchors(text: str) -> set[str]:
 
 def test_links_of_the_readme_lead_to_files_and_headings() -> None:
     """The site has no README, so its build does not check them."""
-    links = re.findall(r"\]\((?!https:)([^)\s]+)\)", read("README.md"))
+    text = read("README.md")
+    links = re.findall(r"\]\((?!https:)([^)\s]+)\)", text) + re.findall(r'src="([^"]+)"', text)
     assert len(links) > 20
     for link in links:
         path, _, anchor = link.partition("#")
