@@ -225,7 +225,7 @@ def test_figures_of_the_page_on_performance_are_those_of_the_results() -> None:
         (ROOT / "docs" / "explanation" / "performance.md").read_text(encoding="utf-8").split()
     )
     for row, what in (
-        ("PyTorch / eager", "times as fast as PyTorch's,"),
+        ("PyTorch / eager", "times as fast as PyTorch's. Beside"),
         ("PyTorch / captured", "times as fast as PyTorch's eager ones"),
         ("`jit` / captured", "times as fast as JAX's `jit`"),
     ):
