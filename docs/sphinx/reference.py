@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from public_names import doc_of, is_value, summary
@@ -73,12 +75,27 @@ def call_of(x: Any) -> str:
         return ""
     signature = inspect.signature(x)
     plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
+    return without_refused(
+        str(signature.replace(parameters=plain, return_annotation=signature.empty))
+    )
+
+
+def without_refused(signature: str) -> str:
+    """Return a signature without parameters of the type Never, which only have better errors."""
+    return signature.replace(", **unknown", "").replace("data, *more,", "data, *,")
+
+
+def process_signature(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str, result: str
+) -> tuple[str | None, str]:
+    """Return the signature that the entry of a name shows."""
+    return without_refused(signature) if signature else signature, result
 
 
 def page_text(page: Page, sections: dict[str, list[Entry]]) -> str:
     """Return the text of a page: tables of its names, and then their documentation."""
-    parts = [heading(page.title, "="), page.summary]
+    parts = [heading(page.title, "="), f".. py:currentmodule:: {page.modules.split()[-1]}"]
+    parts += [page.summary]
     parts += [INTRODUCTIONS[page.title]] if page.title in INTRODUCTIONS else []
     for title, found in sections.items():
         parts += [f".. rubric:: {title}"] if title else []
@@ -92,7 +109,8 @@ def page_text(page: Page, sections: dict[str, list[Entry]]) -> str:
 def tensor_text(page: Page, sections: dict[str, list[Entry]]) -> str:
     """Return the page of `xgrad.Tensor`: its methods by kind, and its operators."""
     tensor, *others = sections[""]
-    parts = [heading(page.title, "="), page.summary, f".. autoclass:: {tensor.name}"]
+    parts = [heading(page.title, "="), ".. py:currentmodule:: xgrad", page.summary]
+    parts += [f".. autoclass:: {tensor.name}"]
     parts += [described(entry) for entry in others]
     for kind, names in TENSOR_METHODS.items():
         parts += [f".. rubric:: {kind}"]
@@ -250,8 +268,25 @@ def method_lines(name: str, method: Any, lines: list[str]) -> list[str]:
     return lines
 
 
+def unlink_parameters(app: Sphinx, doctree: nodes.document) -> None:
+    """Leave names of parameters, and types of Python, without links.
+
+    Sphinx looks for the end of a qualified name: `bool` would lead to `xgrad.bool`, and the
+    parameter `data` of a tensor to its attribute.
+    """
+    for entry in doctree.findall(addnodes.desc):
+        names = {str(p.children[0].astext()) for p in entry.findall(addnodes.desc_parameter)}
+        for link in list(entry.findall(addnodes.pending_xref)):
+            target = link["reftarget"]
+            is_type = link["reftype"] == "class" and target.islower() and "." not in target
+            if is_type or target in names:
+                link.replace_self(link.children)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the pages and the additions to docstrings."""
     app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-signature", process_signature)
+    app.connect("doctree-read", unlink_parameters)
     app.connect("autodoc-process-docstring", add_derivative, priority=400)  # before napoleon
     return {"parallel_read_safe": True}
