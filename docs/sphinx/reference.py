@@ -22,6 +22,7 @@ from reference_pages import (
     GROUPS,
     INTRODUCTIONS,
     OPERATORS,
+    OTHER_PAGES,
     TENSOR_METHODS,
     Entry,
     Page,
@@ -143,7 +144,8 @@ def index_text() -> str:
     ]
     for group, pages in GROUPS.items():
         parts += [heading(group)]
-        parts += [table([(f":doc:`{page.title} <{page.name}>`", page.summary) for page in pages])]
+        rows = [(f":doc:`{page.title} <{page.name}>`", page.summary) for page in pages]
+        parts += [table(rows + OTHER_PAGES.get(group, []))]
     names = [f"   {page.title} <{page.name}>" for pages in GROUPS.values() for page in pages]
     parts += ["\n".join([".. toctree::", "   :hidden:", "   :maxdepth: 1", "", *names])]
     return "\n\n".join(parts) + "\n"

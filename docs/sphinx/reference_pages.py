@@ -424,6 +424,16 @@ OPERATORS = {
 }
 
 
+#: Rows of the index that lead to other pages of the site, by group.
+OTHER_PAGES = {
+    "Other libraries": [
+        (
+            ":doc:`compat.torch </docs/howto/pytorch_script>`",
+            "PyTorch's names and signatures over the functions of xgrad, for programs of PyTorch.",
+        )
+    ]
+}
+
 #: What a page says between its title and its tables.
 INTRODUCTIONS = {
     "special": "Names and arguments are SciPy's: ``from xgrad import special``.",
