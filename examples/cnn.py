@@ -81,7 +81,7 @@ if options.plot:
     shown = wrong[:10]
     columns = min(5, max(1, len(shown)))
     rows = max(1, -(-len(shown) // columns))
-    figure, axes = plt.subplots(rows, columns, figsize=(7, 1.7 * rows + 0.4), squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=(5.6, 1.4 * rows + 0.4), squeeze=False)
     figure.suptitle(f"{len(wrong)} of {len(read)} test images are misread")
     for ax in axes.flat:
         ax.set_axis_off()

@@ -89,12 +89,12 @@ if options.plot:
 
     plt.style.use(STYLE)
 
-    figure, ax = plt.subplots(figsize=(7, 3.8))
+    figure, ax = plt.subplots(figsize=(5.6, 3.8))
     band = (mean - 2 * spread, mean + 2 * spread)
     ax.fill_between(grid, *band, alpha=0.3, linewidth=0, label="± 2 standard deviations")
     ax.plot(grid, mean, label="prediction")
     ax.plot(grid, np.sin(3 * grid), "--", color="C7", label="sin(3 x)")
     ax.plot(inputs, y.cpu().numpy(), ".", color="C1", label="data")
     ax.set(title="a function from 60 noisy values", xlabel="x", ylabel="y")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=9)
     figure.savefig(options.plot)

@@ -100,7 +100,7 @@ if options.plot:
     with xgrad.no_grad():
         probabilities = nn.functional.softmax(gpt(line[None, :])[0, ...]).cpu().numpy()
     shown = sorted({*text[start : start + LENGTH + 1]})
-    figure, ax = plt.subplots(figsize=(8, 5.2))
+    figure, ax = plt.subplots(figsize=(6.2, 4.8))
     likely = probabilities[:, [letters.index(letter) for letter in shown]].T
     figure.colorbar(ax.imshow(likely, "Blues", vmin=0, vmax=1, aspect="auto"), ax=ax)
     following = [shown.index(letter) for letter in text[start + 1 : start + LENGTH + 1]]

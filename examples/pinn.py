@@ -76,7 +76,7 @@ if options.plot:
     from xgrad.support.plotting import STYLE
 
     plt.style.use(STYLE)
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
+    figure, axes = plt.subplots(1, 2, figsize=(6.2, 2.7))
     error = 1000 * (solution() - exact)
     for ax, values, title, colors in (
         (axes[0], solution(), "temperature u(x, t)", "viridis"),

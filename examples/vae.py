@@ -81,7 +81,7 @@ if options.plot:
     plt.style.use(STYLE)
 
     figure, axes = plt.subplots(
-        5, 8, figsize=(6.4, 4), gridspec_kw={"wspace": 0.08, "hspace": 0.08}
+        5, 8, figsize=(5.6, 3.6), gridspec_kw={"wspace": 0.08, "hspace": 0.08}
     )
     for ax, image in zip(axes.flat, images, strict=True):
         ax.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
