@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xgrad import ops, random, special
-from xgrad.core.arguments import as_int
+from xgrad.core.arguments import ArrayLike, as_int
 from xgrad.core.dtypes import int64
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
@@ -28,7 +28,7 @@ class _OfClasses(Distribution):
 
     arg_constraints: ClassVar = {"probs": _WEIGHTS, "logits": constraints.real_vector}
 
-    def _set_probabilities(self, probs: Any, logits: Any) -> None:
+    def _set_probabilities(self, probs: ArrayLike | None, logits: ArrayLike | None) -> None:
         self._given, value = one_of(self._name, probs=probs, logits=logits)
         (x,) = parameters(self._name, (1,), **{self._given: value})
         if not x.shape[-1]:
@@ -120,7 +120,10 @@ class Categorical(_OfClasses):
     has_enumerate_support = True
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: ArrayLike | None = None,
+        logits: ArrayLike | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_probabilities(probs, logits)
         super().__init__(self._given_value.shape[:-1], (), validate_args)
@@ -144,7 +147,7 @@ class Categorical(_OfClasses):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return self._sampled(sample_shape)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         indices = self._value(value, self._given_value, floating=False).astype(int64)
         logits, shape = self.logits, ops.broadcast_shapes(indices.shape, self._batch_shape)
         logits = ops.broadcast_to(logits, (*shape, self._classes))
@@ -196,7 +199,10 @@ class OneHotCategorical(_OfClasses):
     has_enumerate_support = True
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: ArrayLike | None = None,
+        logits: ArrayLike | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_probabilities(probs, logits)
         shape = self._given_value.shape
@@ -224,7 +230,7 @@ class OneHotCategorical(_OfClasses):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return self._encoded(self._sampled(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self._given_value)
         return self._categorical.log_prob(ops.argmax(value, axis=-1))
 
@@ -274,8 +280,8 @@ class Multinomial(_OfClasses):
     def __init__(
         self,
         total_count: int = 1,
-        probs: Any = None,
-        logits: Any = None,
+        probs: ArrayLike | None = None,
+        logits: ArrayLike | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self.total_count = as_int(self._name, "total_count", total_count)
@@ -308,7 +314,7 @@ class Multinomial(_OfClasses):
         counts = ops.moveaxis(ops.sum(hits, axis=-2), -2, 0)
         return ops.reshape(counts, self._full_shape(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self._given_value)
         logits = self.logits
         impossible = (value == 0) & (logits == -math.inf)

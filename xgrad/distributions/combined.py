@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad import ops, special
-from xgrad.core.arguments import as_int
+from xgrad.core.arguments import ArrayLike, as_int
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
 from xgrad.distributions.categorical import Categorical
@@ -92,7 +92,7 @@ class Independent(Distribution):
         axes = tuple(range(-self.reinterpreted_batch_ndims, 0))
         return ops.sum(x, axis=axes) if axes else x
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         base = self.base_dist if self._validates else self.base_dist._unchecked()
         return self._summed(base.log_prob(value))
 
@@ -217,14 +217,14 @@ class MixtureSameFamily(Distribution):
         indices = ops.broadcast_to(indices, (*chosen.shape, 1, *self._event_shape))
         return ops.squeeze(ops.take_along_axis(drawn, indices, axis=-1 - axes), axis=-1 - axes)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         inner = self._per_component(value)
         logs = self._components._unchecked().log_prob(inner) + self._mixture.logits
         total = special.logsumexp(logs, axis=-1)
         assert isinstance(total, Tensor)  # a pair only with return_sign
         return total
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         probabilities = self._components._unchecked().cdf(self._per_component(value))
         return ops.sum(self._mixture.probs * probabilities, axis=-1)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xgrad import linalg, ops
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.tensor import Tensor
 
 __all__ = [
@@ -143,7 +144,7 @@ def greater_than(bound: Any) -> Constraint:
     return Constraint(f"numbers above {_shown(bound, 'the bound')}", lambda x: x > bound)
 
 
-def interval(low: Any, high: Any) -> Constraint:
+def interval(low: ArrayLike, high: ArrayLike) -> Constraint:
     """Return the set of numbers from one bound to another, with both.
 
     Parameters
@@ -166,7 +167,7 @@ def interval(low: Any, high: Any) -> Constraint:
     return Constraint(text, lambda x: (x >= low) & (x <= high))
 
 
-def open_interval(low: Any, high: Any) -> Constraint:
+def open_interval(low: ArrayLike, high: ArrayLike) -> Constraint:
     """Return the set of numbers between two bounds.
 
     Parameters
@@ -189,7 +190,7 @@ def open_interval(low: Any, high: Any) -> Constraint:
     return Constraint(text, lambda x: (x > low) & (x < high))
 
 
-def integer_interval(low: Any, high: Any) -> Constraint:
+def integer_interval(low: ArrayLike, high: ArrayLike) -> Constraint:
     """Return the set of integers from one bound to another, with both.
 
     Parameters

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from xgrad import ops, special
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import float64, get_default_dtype
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
@@ -28,7 +29,7 @@ class _OfProbability(Distribution):
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
 
-    def _set_probability(self, probs: Any, logits: Any) -> None:
+    def _set_probability(self, probs: ArrayLike | None, logits: ArrayLike | None) -> None:
         self._given, value = one_of(self._name, probs=probs, logits=logits)
         (self._given_value,) = parameters(self._name, **{self._given: value})
 
@@ -103,7 +104,10 @@ class Bernoulli(_OfProbability):
     has_enumerate_support = True
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: ArrayLike | None = None,
+        logits: ArrayLike | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_probability(probs, logits)
         super().__init__(self._given_value.shape, (), validate_args)
@@ -126,7 +130,7 @@ class Bernoulli(_OfProbability):
         drawn = uniform_noise(self._full_shape(sample_shape), probs)
         return ops.astype(drawn < probs, probs.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self._given_value)
         return self._weighted_logs(value, 1 - value)
 
@@ -177,15 +181,15 @@ class Binomial(_OfProbability):
 
     def __init__(
         self,
-        total_count: Any = 1,
-        probs: Any = None,
-        logits: Any = None,
+        total_count: ArrayLike = 1,
+        probs: ArrayLike | None = None,
+        logits: ArrayLike | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._given, value = one_of(self._name, probs=probs, logits=logits)
-        is_number = not isinstance(total_count, bool) and isinstance(total_count, (int, float))
-        is_whole = is_number and float(total_count).is_integer()
-        self._trials = int(total_count) if is_whole else None
+        self._trials = None
+        if isinstance(total_count, (int, float)) and not isinstance(total_count, bool):
+            self._trials = int(total_count) if float(total_count).is_integer() else None
         if isinstance(total_count, Tensor) and total_count.dtype.kind in "iu":
             like = value.dtype if isinstance(value, Tensor) else None
             total_count = total_count.astype(like or get_default_dtype())
@@ -226,7 +230,7 @@ class Binomial(_OfProbability):
         counts = binomial_quantile(count.astype(float64), probs.astype(float64), drawn)
         return counts.astype(count.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         count = self.total_count
         value = self._value(value, count)
         ways = (
@@ -236,7 +240,7 @@ class Binomial(_OfProbability):
         )
         return ways + self._weighted_logs(value, count - value)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         count = self.total_count
         value = ops.floor(self._value(value, count))
         inner = ops.where(value < count, value, 0.0)
@@ -295,7 +299,10 @@ class Geometric(_OfProbability):
     _support = constraints.nonnegative_integer
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: ArrayLike | None = None,
+        logits: ArrayLike | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_probability(probs, logits)
         super().__init__(self._given_value.shape, (), validate_args)
@@ -319,11 +326,11 @@ class Geometric(_OfProbability):
         count = ops.floor(ops.log(drawn) / ops.minimum(failure, -(2.0**-1022)))
         return ops.where(probs == 1, 0.0, count).astype(self._given_value.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self._given_value)
         return self._weighted_logs(ops.ones_like(value), value)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         count = ops.floor(self._value(value, self._given_value)) + 1
         return -ops.expm1(self._weighted_logs(ops.zeros_like(count), count))
 
@@ -363,7 +370,7 @@ class Poisson(Distribution):
     arg_constraints: ClassVar = {"rate": constraints.nonnegative}
     _support = constraints.nonnegative_integer
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: ArrayLike, validate_args: bool | None = None) -> None:
         (self.rate,) = parameters(self._name, rate=rate)
         super().__init__(self.rate.shape, (), validate_args)
 
@@ -384,11 +391,11 @@ class Poisson(Distribution):
         drawn = probability_noise(self._full_shape(sample_shape), rate)
         return poisson_quantile(rate.astype(float64), drawn).astype(rate.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self.rate)
         return special.xlogy(value, self.rate) - self.rate - special.gammaln(value + 1)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return special.gammaincc(ops.floor(self._value(value, self.rate)) + 1, self.rate)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 from xgrad import ops
 from xgrad.backend.recording import check_true
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import ArrayLike, as_tensor
 from xgrad.core.dtypes import float32, float64
 from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
@@ -149,15 +149,15 @@ class Distribution:
             )
         return self._draw(self._sample_shape(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         """Return the logarithm of the density, or of the probability, of samples."""
         self._lacks("log_prob")
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         """Return the probability of samples up to a value."""
         self._lacks("cdf")
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         """Return the quantiles of probabilities, the inverse of `cdf`."""
         self._lacks("icdf")
 

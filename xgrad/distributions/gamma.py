@@ -14,6 +14,7 @@ import math
 from typing import Any, ClassVar
 
 from xgrad import ops, special
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.dtypes import float64
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
@@ -98,7 +99,9 @@ class Gamma(Distribution):
     _support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration: ArrayLike, rate: ArrayLike, validate_args: bool | None = None
+    ) -> None:
         self.concentration, self.rate = parameters(
             self._name, concentration=concentration, rate=rate
         )
@@ -119,7 +122,7 @@ class Gamma(Distribution):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return standard_gamma(self.concentration, self._full_shape(sample_shape)) / self.rate
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         x = self._value(value, self.rate)
         return (
             self.concentration * ops.log(self.rate)
@@ -128,10 +131,10 @@ class Gamma(Distribution):
             - special.gammaln(self.concentration)
         )
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return special.gammainc(self.concentration, self.rate * self._value(value, self.rate))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         probability = self._probability(value, self.rate)
         return special.gammaincinv(self.concentration, probability) / self.rate
 
@@ -171,7 +174,7 @@ class Chi2(Gamma):
 
     arg_constraints: ClassVar = {"df": constraints.positive}
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: ArrayLike, validate_args: bool | None = None) -> None:
         (self.df,) = parameters(self._name, df=df)
         super().__init__(self.df / 2, ops.full_like(self.df, 0.5), validate_args)
 
@@ -208,7 +211,7 @@ class Exponential(Distribution):
     _support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: ArrayLike, validate_args: bool | None = None) -> None:
         (self.rate,) = parameters(self._name, rate=rate)
         super().__init__(self.rate.shape, (), validate_args)
 
@@ -231,13 +234,13 @@ class Exponential(Distribution):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return exponential_noise(self._full_shape(sample_shape), self.rate) / self.rate
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         return ops.log(self.rate) - self.rate * self._value(value, self.rate)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return -ops.expm1(-self.rate * self._value(value, self.rate))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         return -ops.log1p(-self._probability(value, self.rate)) / self.rate
 
     def entropy(self) -> Tensor:
@@ -290,7 +293,10 @@ class Beta(Distribution):
     has_rsample = True
 
     def __init__(
-        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+        self,
+        concentration1: ArrayLike,
+        concentration0: ArrayLike,
+        validate_args: bool | None = None,
     ) -> None:
         self.concentration1, self.concentration0 = parameters(
             self._name, concentration1=concentration1, concentration0=concentration0
@@ -325,16 +331,16 @@ class Beta(Distribution):
         )
         return ops.sigmoid(ratio).astype(self.concentration1.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         a, b = self.concentration1, self.concentration0
         value = self._value(value, a)
         return special.xlogy(a - 1, value) + special.xlog1py(b - 1, -value) - special.betaln(a, b)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         a, b = self.concentration1, self.concentration0
         return special.betainc(a, b, self._value(value, a))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         a, b = self.concentration1, self.concentration0
         return special.betaincinv(a, b, self._probability(value, a))
 
@@ -397,7 +403,7 @@ class Dirichlet(Distribution):
     _support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: ArrayLike, validate_args: bool | None = None) -> None:
         (self.concentration,) = parameters(self._name, (1,), concentration=concentration)
         shape = self.concentration.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
@@ -425,7 +431,7 @@ class Dirichlet(Distribution):
         logs = log_standard_gamma(self.concentration, self._full_shape(sample_shape))
         return special.softmax(logs, axis=-1).astype(self.concentration.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         a = self.concentration
         value = self._value(value, a)
         return (
@@ -493,7 +499,11 @@ class StudentT(Distribution):
     has_rsample = True
 
     def __init__(
-        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
+        self,
+        df: ArrayLike,
+        loc: ArrayLike = 0.0,
+        scale: ArrayLike = 1.0,
+        validate_args: bool | None = None,
     ) -> None:
         self.df, self.loc, self.scale = parameters(self._name, df=df, loc=loc, scale=scale)
         super().__init__(self.df.shape, (), validate_args)
@@ -522,15 +532,15 @@ class StudentT(Distribution):
     def _standardized(self, value: Any) -> Tensor:
         return (self._value(value, self.loc) - self.loc) / self.scale
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         z = self._standardized(value)
         normalizer = ops.log(self.scale) + ops.log(self.df) / 2 + special.betaln(0.5, self.df / 2)
         return -(self.df + 1) / 2 * ops.log1p(ops.square(z) / self.df) - normalizer
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return special.stdtr(self.df, self._standardized(value))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         probability = self._probability(value, self.loc)
         return self.loc + self.scale * special.stdtrit(self.df, probability)
 

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from xgrad import ops
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
 from xgrad.distributions.constraints import Constraint
@@ -30,7 +31,7 @@ class _LocationScale(Distribution):
     _support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: ArrayLike, scale: ArrayLike, validate_args: bool | None = None) -> None:
         self.loc, self.scale = parameters(self._name, loc=loc, scale=scale)
         super().__init__(self.loc.shape, (), validate_args)
 
@@ -87,15 +88,15 @@ class Laplace(_LocationScale):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return self.loc + self.scale * _laplace(self._noise(sample_shape)).astype(self.loc.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         return -ops.log(2 * self.scale) - ops.abs(self._standardized(value))
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         z = self._standardized(value)
         below, above = ops.where(z < 0, z, 0.0), ops.where(z < 0, 0.0, z)
         return ops.where(z < 0, ops.exp(below) / 2, 1 - ops.exp(-above) / 2)
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         return self.loc + self.scale * _laplace(self._probability(value, self.loc))
 
     def entropy(self) -> Tensor:
@@ -151,14 +152,14 @@ class Cauchy(_LocationScale):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return self.loc + self.scale * _cauchy(self._noise(sample_shape)).astype(self.loc.dtype)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         squared = ops.square(self._standardized(value))
         return -math.log(math.pi) - ops.log(self.scale) - ops.log1p(squared)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return ops.atan(self._standardized(value)) / math.pi + 0.5
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         return self.loc + self.scale * _cauchy(self._probability(value, self.loc))
 
     def entropy(self) -> Tensor:
@@ -213,14 +214,14 @@ class Gumbel(_LocationScale):
         smallest = 2.0**-54  # of the exponential numbers, which may be 0
         return self.loc - self.scale * ops.log(ops.maximum(drawn, smallest))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         z = self._standardized(value)
         return -z - ops.exp(-z) - ops.log(self.scale)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return ops.exp(-ops.exp(-self._standardized(value)))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         return self.loc - self.scale * ops.log(-ops.log(self._probability(value, self.loc)))
 
     def entropy(self) -> Tensor:
@@ -259,7 +260,7 @@ class Uniform(Distribution):
     arg_constraints: ClassVar = {"low": constraints.real, "high": constraints.real}
     has_rsample = True
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, low: ArrayLike, high: ArrayLike, validate_args: bool | None = None) -> None:
         self.low, self.high = parameters(self._name, low=low, high=high)
         super().__init__(self.low.shape, (), validate_args)
         if self._validates:
@@ -285,16 +286,16 @@ class Uniform(Distribution):
         drawn = uniform_noise(self._full_shape(sample_shape), self.low)
         return self.low + (self.high - self.low) * drawn
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self.low)
         inside = (value >= self.low) & (value < self.high)
         return ops.where(inside, -ops.log(self.high - self.low), -math.inf)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self.low)
         return ops.clip((value - self.low) / (self.high - self.low), 0.0, 1.0)
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         return self.low + (self.high - self.low) * self._probability(value, self.low)
 
     def entropy(self) -> Tensor:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xgrad import linalg, ops
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
 from xgrad.distributions.distribution import (
@@ -74,10 +75,10 @@ class MultivariateNormal(Distribution):
 
     def __init__(
         self,
-        loc: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        loc: ArrayLike,
+        covariance_matrix: ArrayLike | None = None,
+        precision_matrix: ArrayLike | None = None,
+        scale_tril: ArrayLike | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._given, matrix = one_of(
@@ -136,7 +137,7 @@ class MultivariateNormal(Distribution):
         noise = normal_noise(self._full_shape(sample_shape), self.loc)
         return self.loc + _times_vectors(self.scale_tril, noise)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         difference = self._value(value, self.loc) - self.loc
         squares = squared_mahalanobis(self.scale_tril, difference)
         return -(self._event_shape[0] * LOG_2PI + squares) / 2 - self.half_log_det

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from xgrad import ops, special
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
 from xgrad.distributions.distribution import (
@@ -58,7 +59,7 @@ class Normal(Distribution):
     _support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: ArrayLike, scale: ArrayLike, validate_args: bool | None = None) -> None:
         self.loc, self.scale = parameters(self._name, loc=loc, scale=scale)
         super().__init__(self.loc.shape, (), validate_args)
 
@@ -84,13 +85,13 @@ class Normal(Distribution):
     def _standardized(self, value: Any) -> Tensor:
         return (self._value(value, self.loc) - self.loc) / self.scale
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         return -ops.square(self._standardized(value)) / 2 - ops.log(self.scale) - LOG_2PI / 2
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return special.ndtr(self._standardized(value))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         return self.loc + self.scale * special.ndtri(self._probability(value, self.loc))
 
     def entropy(self) -> Tensor:
@@ -134,7 +135,7 @@ class LogNormal(Distribution):
     _support = constraints.positive
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: ArrayLike, scale: ArrayLike, validate_args: bool | None = None) -> None:
         self.loc, self.scale = parameters(self._name, loc=loc, scale=scale)
         super().__init__(self.loc.shape, (), validate_args)
 
@@ -158,14 +159,14 @@ class LogNormal(Distribution):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return ops.exp(self._normal._draw(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         log = ops.log(self._value(value, self.loc))
         return self._normal.log_prob(log) - log
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         return self._normal.cdf(ops.log(self._value(value, self.loc)))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         return ops.exp(self._normal.icdf(self._probability(value, self.loc)))
 
     def entropy(self) -> Tensor:
@@ -207,7 +208,7 @@ class HalfNormal(Distribution):
     _support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: ArrayLike, validate_args: bool | None = None) -> None:
         (self.scale,) = parameters(self._name, scale=scale)
         super().__init__(self.scale.shape, (), validate_args)
 
@@ -230,16 +231,16 @@ class HalfNormal(Distribution):
     def _draw(self, sample_shape: Shape) -> Tensor:
         return self.scale * ops.abs(normal_noise(self._full_shape(sample_shape), self.scale))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self.scale)
         density = self._normal.log_prob(value) + math.log(2)
         return ops.where(value >= 0, density, -math.inf)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         value = self._value(value, self.scale)
         return special.erf(value / (self.scale * math.sqrt(2)))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         value = self._probability(value, self.scale)
         return self.scale * math.sqrt(2) * special.erfinv(value)
 

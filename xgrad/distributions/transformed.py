@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad import ops
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.tensor import Tensor
 from xgrad.distributions import constraints
 from xgrad.distributions.combined import Independent
@@ -98,19 +99,19 @@ class TransformedDistribution(Distribution):
         """Return an argument, checked; a tensor keeps its dtype."""
         return self._value(value, self._like(), floating=False)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: ArrayLike) -> Tensor:
         value = self._checked(value)
         x = self._composed.inv(value)
         log = self._composed.log_abs_det_jacobian(x, value)
         axes = tuple(range(self._composed.event_dim - len(self._event_shape), 0))
         return self._base().log_prob(x) - (ops.sum(log, axis=axes) if axes else log)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: ArrayLike) -> Tensor:
         """Return the probability of samples up to a value."""
         below = self._base().cdf(self._composed.inv(self._checked(value)))
         return self._mirrored(below)
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: ArrayLike) -> Tensor:
         """Return the quantiles of probabilities, the inverse of `cdf`."""
         probability = as_like(self._name, "value", value, self._like())
         return self._composed(self.base_dist.icdf(self._mirrored(probability)))

@@ -118,7 +118,7 @@ class AffineTransform(Transform):
     Tensor(7.)
     """
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0) -> None:
         self.loc, self.scale = loc, scale
         self.event_dim = as_int("AffineTransform", "event_dim", event_dim)
         if self.event_dim < 0:

@@ -648,7 +648,7 @@ def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:
     return above if max is None else above & (x <= max)
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     r"""Limit elements to an interval.
 
     Parameters
