@@ -70,6 +70,7 @@ lint: $(call has,check)
 
 types: $(call has,check)
 	$(RUN) -m mypy
+	$(RUN) -m pytest tests/typing
 
 # Environments of their own, so that `make test` stays what it is on a machine without these packages.
 test-peers:

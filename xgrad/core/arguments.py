@@ -22,8 +22,9 @@ class HasArray(Protocol):
     def __array__(self) -> Callable[..., Any]: ...
 
 
+Scalar = bool | int | float | complex
 #: What ops take: a tensor, an array, which is copied on its device, or a number.
-ArrayLike = Tensor | HasArray | bool | int | float | complex
+ArrayLike = Tensor | HasArray | Scalar
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:

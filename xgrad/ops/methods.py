@@ -7,10 +7,11 @@ names; ``core/methods.pyi`` declares all of them for type checkers and editors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Never
 
 from xgrad.backend.device import Device
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.methods import named
 from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor
@@ -53,7 +54,7 @@ def __getitem__(self: Tensor, key: Any) -> Tensor:
     return indexing.getitem(self, key)
 
 
-def __setitem__(self: Tensor, key: Any, value: Any) -> None:
+def __setitem__(self: Tensor, key: Any, value: ArrayLike) -> None:
     writing.write(self, key, value)
 
 
@@ -80,11 +81,11 @@ def __invert__(self: Tensor) -> Tensor:
     return elementwise.bitwise_invert(self)
 
 
-def __lshift__(self: Tensor, other: Any) -> Tensor:
+def __lshift__(self: Tensor, other: ArrayLike) -> Tensor:
     return elementwise.bitwise_left_shift(self, other)
 
 
-def __rshift__(self: Tensor, other: Any) -> Tensor:
+def __rshift__(self: Tensor, other: ArrayLike) -> Tensor:
     return elementwise.bitwise_right_shift(self, other)
 
 
@@ -222,7 +223,7 @@ def squeeze(self: Tensor, axis: Axis = None) -> Tensor:
     return manipulation.squeeze(self, axis)
 
 
-def reshape(self: Tensor, *shape: Any) -> Tensor:
+def reshape(self: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """Return the same elements in another shape, given as numbers or as one tuple.
 
     Parameters
@@ -242,9 +243,8 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
     >>> x.reshape(2, 3).shape, x.reshape((3, -1)).shape
     ((2, 3), (3, 2))
     """
-    return manipulation.reshape(
-        self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    )
+    sizes: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    return manipulation.reshape(self, sizes)
 
 
 # Reductions, whose options also go by position. Without further options, a call takes the fast

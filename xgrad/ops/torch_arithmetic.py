@@ -10,7 +10,7 @@ from numbers import Number
 from typing import Any
 
 from xgrad.core import providers
-from xgrad.core.arguments import check_tensor
+from xgrad.core.arguments import ArrayLike, Scalar, check_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, matrix_products, searching, tensor_conversion, writing
 from xgrad.support.hints import shown
@@ -30,7 +30,7 @@ def scaled(x: Any, factor: Any) -> Any:
     return x if factor == 1 or isinstance(x, (list, tuple, str)) else x * factor
 
 
-def add(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(self: Tensor, other: ArrayLike, *, alpha: Scalar = 1) -> Tensor:
     """Add `other`, times the number `alpha`: see `xgrad.add`.
 
     Parameters
@@ -49,7 +49,7 @@ def add(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return elementwise.add(self, scaled(other, check_factor("add", "alpha", alpha)))
 
 
-def sub(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(self: Tensor, other: ArrayLike, *, alpha: Scalar = 1) -> Tensor:
     """Subtract `other`, times the number `alpha`: see `xgrad.subtract`.
 
     Parameters
@@ -62,7 +62,7 @@ def sub(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return elementwise.subtract(self, scaled(other, check_factor("sub", "alpha", alpha)))
 
 
-def div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(self: Tensor, other: ArrayLike, *, rounding_mode: str | None = None) -> Tensor:
     """Divide, and round the quotient down ("floor"), towards zero ("trunc") or not at all.
 
     Parameters
@@ -100,7 +100,7 @@ def bitwise_not(self: Tensor) -> Tensor:
     return elementwise.bitwise_invert(self)
 
 
-def eq(self: Tensor, other: Any, /) -> Tensor:
+def eq(self: Tensor, other: ArrayLike, /) -> Tensor:
     """Return whether elements are equal."""
     return elementwise.equal(self, other)
 
@@ -110,7 +110,7 @@ def rsqrt(self: Tensor) -> Tensor:
     return elementwise.reciprocal(self.sqrt())
 
 
-def clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp(self: Tensor, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`.
 
     Parameters
@@ -127,7 +127,7 @@ def clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return elementwise.clip(self, min, max)
 
 
-def outer(self: Tensor, vec2: Any) -> Tensor:
+def outer(self: Tensor, vec2: ArrayLike) -> Tensor:
     """Return the products of all pairs of elements of two vectors: see `xgrad.linalg.outer`.
 
     Parameters
@@ -143,7 +143,7 @@ def outer(self: Tensor, vec2: Any) -> Tensor:
     return matrix_products.outer(self, vec2)
 
 
-def dot(self: Tensor, tensor: Any) -> Tensor:
+def dot(self: Tensor, tensor: Tensor) -> Tensor:
     """Return the inner product of two vectors.
 
     Parameters
@@ -162,7 +162,7 @@ def dot(self: Tensor, tensor: Any) -> Tensor:
     return matrix_products.matmul(self, tensor)
 
 
-def clamp_min(self: Tensor, min: Any) -> Tensor:
+def clamp_min(self: Tensor, min: ArrayLike) -> Tensor:
     """Return the elements, limited to at least `min`.
 
     Parameters
@@ -173,7 +173,7 @@ def clamp_min(self: Tensor, min: Any) -> Tensor:
     return elementwise.clip(self, min, None)
 
 
-def clamp_max(self: Tensor, max: Any) -> Tensor:
+def clamp_max(self: Tensor, max: ArrayLike) -> Tensor:
     """Return the elements, limited to at most `max`.
 
     Parameters
@@ -195,7 +195,7 @@ def frac(self: Tensor) -> Tensor:
     return elementwise.subtract(self, elementwise.trunc(self))
 
 
-def lerp(self: Tensor, end: Any, weight: Any) -> Tensor:
+def lerp(self: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Return this tensor plus `weight` times its difference from `end`.
 
     Parameters
@@ -222,7 +222,7 @@ def lerp(self: Tensor, end: Any, weight: Any) -> Tensor:
     return elementwise.add(end, change * (weight - 1))  # exact for a weight of 1
 
 
-def addcmul(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """Add the product of two tensors, times a number.
 
     Parameters
@@ -245,7 +245,7 @@ def addcmul(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tens
     return elementwise.add(self, product)
 
 
-def addcdiv(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """Add the quotient of two tensors, times a number.
 
     Parameters
@@ -261,7 +261,9 @@ def addcdiv(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tens
     return elementwise.add(self, quotient)
 
 
-def addmm(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+) -> Tensor:
     """Return `beta` times this tensor plus `alpha` times a product of matrices.
 
     Parameters
@@ -287,7 +289,9 @@ def addmm(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) 
     return _add_product("addmm", self, (mat1, mat2), 2, beta, alpha)
 
 
-def baddbmm(self: Tensor, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+) -> Tensor:
     """Return `beta` times this tensor plus `alpha` times products of a batch of matrices.
 
     Parameters
@@ -327,7 +331,7 @@ def _add_product(
     return product if beta == 0 else scaled(x, beta) + product  # a NaN times 0 would be NaN
 
 
-def fmod(self: Tensor, other: Any) -> Tensor:
+def fmod(self: Tensor, other: ArrayLike) -> Tensor:
     """Return the remainder of a division, with the sign of this tensor: see `xgrad.fmod`.
 
     Parameters
@@ -365,7 +369,7 @@ def _assign(x: Tensor, value: Any, key: Any = ...) -> Tensor:
     return x
 
 
-def copy_(self: Tensor, src: Any) -> Tensor:
+def copy_(self: Tensor, src: ArrayLike) -> Tensor:
     """Copy the values of another tensor into this one, and return it.
 
     Parameters
@@ -376,7 +380,7 @@ def copy_(self: Tensor, src: Any) -> Tensor:
     return _assign(self, tensor_conversion.asarray(src, dtype=self.dtype, device=self.device))
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: ArrayLike) -> Tensor:
     """Give every element the same value, and return this tensor.
 
     Parameters
@@ -387,7 +391,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return _assign(self, value)
 
 
-def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
+def masked_fill_(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
     """Give the elements where `mask` is True a value, and return this tensor.
 
     Parameters
@@ -417,7 +421,7 @@ def abs_(self: Tensor) -> Tensor:
     return writing.update(self, lambda x, _: elementwise.abs(x), ())
 
 
-def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def add_(self: Tensor, other: ArrayLike, *, alpha: Scalar = 1) -> Tensor:
     """Add `other`, times the number `alpha`, to this tensor, and return it.
 
     The parameters are those of `add`.
@@ -426,7 +430,7 @@ def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return writing.update(self, op, other)
 
 
-def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp_(self: Tensor, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """Limit the elements to at least `min` and at most `max`, and return this tensor.
 
     The parameters are those of `clamp`.
@@ -434,7 +438,7 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return writing.update(self, lambda x, bounds: elementwise.clip(x, *bounds), (min, max))
 
 
-def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div_(self: Tensor, other: ArrayLike, *, rounding_mode: str | None = None) -> Tensor:
     """Divide this tensor, round the quotient as `div` does, and return it.
 
     The parameters are those of `div`.
@@ -447,7 +451,7 @@ def exp_(self: Tensor) -> Tensor:
     return writing.update(self, lambda x, _: elementwise.exp(x), ())
 
 
-def mul_(self: Tensor, other: Any) -> Tensor:
+def mul_(self: Tensor, other: ArrayLike) -> Tensor:
     """Multiply this tensor, and return it."""
     return writing.update(self, elementwise.multiply, other)
 
@@ -457,7 +461,7 @@ def neg_(self: Tensor) -> Tensor:
     return writing.update(self, lambda x, _: elementwise.negative(x), ())
 
 
-def pow_(self: Tensor, exponent: Any) -> Tensor:
+def pow_(self: Tensor, exponent: ArrayLike) -> Tensor:
     """Raise this tensor to a power, and return it."""
     return writing.update(self, elementwise.pow, exponent)
 
@@ -467,7 +471,7 @@ def sqrt_(self: Tensor) -> Tensor:
     return writing.update(self, lambda x, _: elementwise.sqrt(x), ())
 
 
-def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub_(self: Tensor, other: ArrayLike, *, alpha: Scalar = 1) -> Tensor:
     """Subtract `other`, times the number `alpha`, from this tensor, and return it."""
     op = elementwise.subtract if alpha == 1 else partial(sub, alpha=alpha)
     return writing.update(self, op, other)
@@ -478,7 +482,7 @@ def _updated(x: Tensor, method: Any, *args: Any, **options: Any) -> Tensor:
     return writing.update(x, lambda x, _: method(x, *args, **options), ())
 
 
-def addcmul_(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcmul_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """Add the product of two tensors, times a number, to this tensor, and return it.
 
     The parameters are those of `addcmul`.
@@ -486,7 +490,7 @@ def addcmul_(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
     return _updated(self, addcmul, tensor1, tensor2, value=value)
 
 
-def addcdiv_(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcdiv_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """Add the quotient of two tensors, times a number, to this tensor, and return it.
 
     The parameters are those of `addcdiv`.
@@ -494,7 +498,9 @@ def addcdiv_(self: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
     return _updated(self, addcdiv, tensor1, tensor2, value=value)
 
 
-def addmm_(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm_(
+    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+) -> Tensor:
     """Give this tensor the value of `addmm`, and return it.
 
     The parameters are those of `addmm`.
@@ -502,7 +508,7 @@ def addmm_(self: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
     return _updated(self, addmm, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def clamp_min_(self: Tensor, min: Any) -> Tensor:
+def clamp_min_(self: Tensor, min: ArrayLike) -> Tensor:
     """Limit the elements to at least `min`, and return this tensor.
 
     The parameters are those of `clamp_min`.
@@ -510,7 +516,7 @@ def clamp_min_(self: Tensor, min: Any) -> Tensor:
     return _updated(self, clamp_min, min)
 
 
-def clamp_max_(self: Tensor, max: Any) -> Tensor:
+def clamp_max_(self: Tensor, max: ArrayLike) -> Tensor:
     """Limit the elements to at most `max`, and return this tensor.
 
     The parameters are those of `clamp_max`.
@@ -518,12 +524,12 @@ def clamp_max_(self: Tensor, max: Any) -> Tensor:
     return _updated(self, clamp_max, max)
 
 
-def fmod_(self: Tensor, other: Any) -> Tensor:
+def fmod_(self: Tensor, other: ArrayLike) -> Tensor:
     """Give this tensor the value of `fmod`, and return it."""
     return _updated(self, fmod, other)
 
 
-def lerp_(self: Tensor, end: Any, weight: Any) -> Tensor:
+def lerp_(self: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Add `weight` times the difference from `end` to this tensor, and return it.
 
     The parameters are those of `lerp`.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
-from xgrad.core.arguments import as_int, check_tensor, front_axis
+from xgrad.core.arguments import ArrayLike, Scalar, as_int, check_tensor, front_axis
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
@@ -17,7 +17,7 @@ from xgrad.ops.torch_arithmetic import check_factor, scaled
 from xgrad.support.hints import explained, shown
 
 
-def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
+def masked_fill(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
     """Return this tensor with `value` where `mask` is True.
 
     Parameters
@@ -37,7 +37,7 @@ def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
     return searching.masked_fill(self, mask, value)
 
 
-def where(self: Tensor, condition: Any, other: Any) -> Tensor:
+def where(self: Tensor, condition: ArrayLike, other: ArrayLike) -> Tensor:
     """Return this tensor where `condition` is True, and `other` elsewhere.
 
     Parameters
@@ -51,7 +51,7 @@ def where(self: Tensor, condition: Any, other: Any) -> Tensor:
 
 
 @explained
-def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
+def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the slices at an index along an axis: see `xgrad.take`.
 
     Parameters
@@ -435,7 +435,14 @@ def _fill_value(op: str, value: Any) -> Any:
 
 
 @explained
-def scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
+def scatter(
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: ArrayLike | None = None,
+    *,
+    value: ArrayLike | None = None,
+) -> Tensor:
     """Return a copy with elements of `src`, or one number, at indices along an axis.
 
     Parameters
@@ -492,7 +499,9 @@ def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 @explained
-def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+def index_add(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scalar = 1
+) -> Tensor:
     """Return a copy with slices of `source`, times `alpha`, added at indices along an axis.
 
     Parameters
@@ -528,7 +537,7 @@ def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 
 
 @explained
-def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(self: Tensor, dim: int, index: Tensor, value: ArrayLike) -> Tensor:
     """Return a copy with a number in the slices at indices along an axis.
 
     Parameters
@@ -562,7 +571,12 @@ def assign(x: Tensor, key: Any, value: Any) -> Tensor:
 
 @explained
 def scatter_(
-    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: ArrayLike | None = None,
+    *,
+    value: ArrayLike | None = None,
 ) -> Tensor:
     """Write elements of `src`, or a number, at indices along an axis; return this tensor.
 
@@ -582,7 +596,9 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 @explained
-def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+def index_add_(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scalar = 1
+) -> Tensor:
     """Add slices of `source`, times `alpha`, at indices along an axis; return this tensor.
 
     The parameters are those of `index_add`.
@@ -600,7 +616,7 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 @explained
-def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: ArrayLike) -> Tensor:
     """Write a number to the slices at indices along an axis, and return this tensor.
 
     The parameters are those of `index_fill`.

@@ -7,12 +7,18 @@ files ``torch_*.py`` beside it, by subject; docs/pytorch.md lists the other diff
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xgrad.backend.recording import check_true
 from xgrad.core import dtypes, providers
-from xgrad.core.arguments import as_int, as_number, check_tensor, front_axis
+from xgrad.core.arguments import (
+    Scalar,
+    as_int,
+    as_number,
+    check_tensor,
+    front_axis,
+)
 from xgrad.core.methods import named
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import layout
@@ -40,7 +46,7 @@ def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @explained
-def flip(self: Tensor, dims: Any, *more: int) -> Tensor:
+def flip(self: Tensor, dims: int | Sequence[int], *more: int) -> Tensor:
     """Return this tensor with the elements along axes in reverse order.
 
     Parameters
@@ -60,7 +66,7 @@ def flip(self: Tensor, dims: Any, *more: int) -> Tensor:
 
 
 @explained
-def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+def repeat_interleave(self: Tensor, repeats: int | Tensor, dim: int | None = None) -> Tensor:
     """Return this tensor with each element repeated: see `xgrad.repeat`.
 
     Parameters
@@ -80,7 +86,7 @@ def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None) -> Ten
 
 
 @explained
-def roll(self: Tensor, shifts: Any, dims: Dim = None) -> Tensor:
+def roll(self: Tensor, shifts: int | tuple[int, ...], dims: Dim = None) -> Tensor:
     """Return this tensor with its elements shifted along axes, around the end: see `xgrad.roll`.
 
     Parameters
@@ -104,7 +110,7 @@ def flipud(self: Tensor) -> Tensor:
 
 
 @explained
-def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def rot90(self: Tensor, k: int = 1, dims: int | Sequence[int] = (0, 1)) -> Tensor:
     """Return this tensor turned `k` times by 90 degrees, from the first axis to the second.
 
     Parameters
@@ -148,7 +154,9 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return manipulation.broadcast_to(self, check_tensor("expand_as", "its argument", other).shape)
 
 
-def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(
+    self: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]
+) -> Tensor:
     """Return this tensor with axes in other places: see `xgrad.moveaxis`.
 
     Parameters
@@ -168,7 +176,7 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 @explained
-def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
+def permute(self: Tensor, dims: int | Sequence[int], *more: int) -> Tensor:
     """Return this tensor with its axes in another order: see `xgrad.permute_dims`.
 
     Parameters
@@ -208,7 +216,7 @@ def t(self: Tensor) -> Tensor:
     return self if self.ndim < 2 else self.T
 
 
-def tile(self: Tensor, *dims: Any) -> Tensor:
+def tile(self: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """Return this tensor repeated along its axes: see `xgrad.tile`.
 
     Parameters
@@ -266,7 +274,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
     return manipulation.expand_dims(self, axis=dim)
 
 
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """Return a view of this tensor in another shape; ValueError if that needs a copy.
 
     Writes to the view reach this tensor.
@@ -300,7 +308,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     return writing.view(self, check_tensor("view_as", "its argument", other).shape)
 
 
-def expand(self: Tensor, *sizes: Any) -> Tensor:
+def expand(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
     """Return this tensor broadcast to a shape, in which -1 keeps a length.
 
     Parameters
@@ -474,7 +482,9 @@ def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     return tensor_conversion.astype(draws < probabilities, self.dtype)
 
 
-def new_full(self: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
+def new_full(
+    self: Tensor, size: int | tuple[int, ...], fill_value: Scalar | Tensor, **options: Any
+) -> Tensor:
     """Return a tensor full of a value, with this dtype and device.
 
     Parameters
@@ -492,7 +502,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor
     )
 
 
-def new_ones(self: Tensor, *size: Any, **options: Any) -> Tensor:
+def new_ones(self: Tensor, *size: int | Sequence[int], **options: Any) -> Tensor:
     """Return a tensor of ones, with this dtype and device.
 
     Parameters
@@ -506,7 +516,7 @@ def new_ones(self: Tensor, *size: Any, **options: Any) -> Tensor:
     return creation.ones(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
 
 
-def new_zeros(self: Tensor, *size: Any, **options: Any) -> Tensor:
+def new_zeros(self: Tensor, *size: int | Sequence[int], **options: Any) -> Tensor:
     """Return a tensor of zeros, with this dtype and device.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.core import providers
+from xgrad.core.arguments import ArrayLike
 from xgrad.core.tensor import Tensor
 from xgrad.ops import searching, statistical
 from xgrad.support.hints import explained, shown
@@ -264,7 +265,7 @@ def topk(
 
 
 def isclose(
-    self: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    self: Tensor, other: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Return whether elements are equal within a tolerance: see `xgrad.isclose`.
 
@@ -287,7 +288,7 @@ def isclose(
 
 
 def allclose(
-    self: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    self: Tensor, other: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     """Return whether all elements are equal within a tolerance: see `xgrad.allclose`.
 
