@@ -303,6 +303,15 @@ def test_inconsistent_configuration_is_refused(run, copied, changes, message):
     assert message in refused(run, "copied")
 
 
+def test_run_in_or_beside_a_folder_is_suggested(run, copied):
+    expected = "expected a folder that `xgrad train` wrote, got"
+    meant = "did you mean copied?"
+    assert refused(run, "copyed") == f"{expected} copyed: no such folder: {meant}\n"
+    assert refused(run, ".") == f"{expected} .: no config.json in it: {meant}\n"
+    assert refused(run, "other") == f"{expected} other: no such folder\n"
+    assert run("train", "--resume", "copyed").err.endswith(f", got copyed: {meant}\n")
+
+
 def test_missing_data_set_is_reported_with_advice(run, copied):
     config = json.loads((copied / "config.json").read_text()) | {"dataset": "mnist"}
     (copied / "config.json").write_text(json.dumps(config))

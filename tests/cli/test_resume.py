@@ -266,11 +266,11 @@ def test_locked_folder_is_left_to_its_run(run, monkeypatch, tmp_path):
         ),
         (
             "digits --resume out",
-            "--dataset: expected no such option with --resume: the run has its own",
+            "dataset: expected none with --resume: the run has its own",
         ),
         (
             "--resume out --batch-size 5",
-            "--batch-size: expected no such option with --resume: the run has its own",
+            "--batch-size: expected none with --resume: the run has its own",
         ),
         ("--checkpoint-every 0", "--checkpoint-every: expected an integer of 1 or more, got '0'"),
         ("--keep 0", "--keep: expected an integer of 1 or more, got '0'"),

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 
@@ -155,6 +156,20 @@ def test_text_has_a_line_for_each_op(report):
     assert lines[-1].startswith("PASSED: ") and "cpu, strict in float32" in lines[-1]
     errors = sum(len(op.cells) for op in report.ops)
     assert len(as_text(report, verbose=True).splitlines()) >= len(lines) + errors
+
+
+def test_columns_of_the_text_have_heads_and_sub_heads(report):
+    lines = as_text(report).splitlines()
+    head, sub_head = next(pair for pair in pairwise(lines) if pair[1].startswith("op "))
+    assert head.split()[:3] == ["cpu", "strict", "differences"]
+    assert sub_head.split()[:6] == ["op", *["value", "gradient"] * 2, "gradient"]
+    ends = [match.end() for match in re.finditer(r"\S+", sub_head)]
+    assert [match.end() for match in re.finditer(r"\S+", head)] == [ends[i] for i in (2, 4, 5, 6)][
+        : len(head.split())
+    ]
+    row = next(line for line in lines if line.startswith("multiply  "))
+    cells = [match.end() for match in re.finditer(r"\S+", row)]
+    assert cells[1 : 1 + len(ends) - 2] == ends[1:-1], "cells stand below their heads"
 
 
 def test_text_of_a_failure_names_op_input_and_code(failed):

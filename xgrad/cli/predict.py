@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from xgrad.cli.training_run import CONFIG, WEIGHTS
 from xgrad.data import DataError, digits
 from xgrad.data.images import PUBLISHED
 from xgrad.support.files import read
+from xgrad.support.suggestions import nearest
 
 MAX_CONFIG = 2**20  # bytes
 
@@ -102,6 +104,10 @@ def run(argv: Sequence[str]) -> int:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Return the configuration that `xgrad train` wrote; raise UsageError if it is damaged."""
+    expected = f"expected a folder that `xgrad train` wrote, got {folder}"
+    if not os.path.exists(folder / CONFIG):  # also False if a name is too long
+        reason = f"no {CONFIG} in it" if os.path.isdir(folder) else "no such folder"
+        raise UsageError(f"{expected}: {reason}{other_run(folder)}")
     try:
         config: dict[str, Any] = json.loads(read(folder / CONFIG, MAX_CONFIG))
         missing = {
@@ -141,10 +147,19 @@ def read_config(folder: Path) -> dict[str, Any]:
         OverflowError,
         RecursionError,
     ) as error:
-        raise UsageError(
-            f"expected a folder that `xgrad train` wrote, got {folder}: {error}"
-        ) from error
+        raise UsageError(f"{expected}: {error}") from error
     return config
+
+
+def other_run(folder: Path) -> str:
+    """Return a question for the end of an error message: the run in or beside a folder.
+
+    An empty text if there is none, or none of a similar name beside it.
+    """
+    inside = os.path.isdir(folder)
+    runs = [str(path.parent) for path in (folder if inside else folder.parent).glob(f"*/{CONFIG}")]
+    found = nearest(str(folder), runs, cutoff=0.0 if inside else 0.6)
+    return f": did you mean {found}?" if found else ""
 
 
 def load_model(folder: Path, config: dict[str, Any], device: Device) -> nn.Module:

@@ -29,6 +29,7 @@ from xgrad.cli.arguments import (
 )
 from xgrad.cli.checkpoints import FOLDER, Checkpoints, new_folder, run_folder
 from xgrad.cli.models import MODELS
+from xgrad.cli.predict import other_run
 from xgrad.cli.settings import ACTIVATIONS, OPTIMIZERS, SCHEDULES, arguments, default, settings
 from xgrad.cli.sources import DATASET_NAMES, DATASETS, find_data, note, open_device
 from xgrad.cli.threads import blas_threads
@@ -210,16 +211,15 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
         return train(args, {}, ranks)
     given = {name: value for name, value in vars(args).items() if value != top.get_default(name)}
     if unused := [name for name in given if name not in RESUMED]:
-        raise UsageError(
-            f"--{unused[0].replace('_', '-')}: expected no such option with --resume: the run has"
-            " its own"
-        )
+        name = "dataset" if unused[0] == "dataset" else f"--{unused[0].replace('_', '-')}"
+        raise UsageError(f"{name}: expected none with --resume: the run has its own")
     out: Path = args.resume
     if ranks is not None and ranks.rank:
         saved, state = ranks.broadcast_object(None)
         return train(Namespace(**(saved | given | {"out": out})), state, ranks)
     if not os.path.isdir(out):  # also False if a name is too long
-        raise UsageError(f"--resume: expected the folder of a run, got {out}")
+        hint = other_run(out)
+        raise UsageError(f"--resume: expected the folder of a run, got {out}{hint}")
     with run_folder(out):
         for path, state in Checkpoints(out, 1).latest():
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xgrad.parity.comparison import DIFFERENCES, PYTORCH, UNITS, Comparison, WorstError, worst
 from xgrad.parity.report import Report
@@ -74,39 +74,46 @@ def short(error: WorstError) -> str:
     )
 
 
+#: The quantities of a column, by its name; columns of devices have two.
+_QUANTITIES = {DIFFERENCES: ("gradient",), PYTORCH: ("worst",)}
+_OF_DEVICE = ("value", "gradient")
+
+
 def _ops(report: Report, verbose: bool) -> Iterator[str]:
     """Yield a line for each op: the worst value and gradient of each device."""
     width = max(len(op.op) for op in report.ops) + 2
     columns = [*report.devices, DIFFERENCES]
     if any(error.device == PYTORCH for op in report.ops for error in op.cells):
         columns.append(PYTORCH)
-    yield (
-        "worst errors: of values and gradients on a device in ULP; of the rules compared with"
-        " differences and"
-    )
-    yield "PyTorch, relative. A ! is out of tolerance."
+    yield "worst errors: on a device in ULP; of the derivative rules, compared with central"
+    yield "differences and with PyTorch, relative. A ! is out of tolerance."
     yield ""
-    yield f"{'':{width}}" + "".join(f"{name:>16}" for name in columns) + "  tolerance"
+    yield f"{'':{width}}" + "".join(_aligned(name, [name]) for name in columns)
+    heads = "".join(_aligned(name, _QUANTITIES.get(name, _OF_DEVICE)) for name in columns)
+    yield f"{'op':{width}}{heads}  tolerance"
     for op in report.ops:
         if not op.cells and len(reasons := set(op.skipped.values())) == 1:
             yield f"{op.op:{width}}  skipped: {reasons.pop()}"
             continue
-        yield (
-            f"{op.op:{width}}{''.join(f'{_column(op, name):>16}' for name in columns)} "
-            f" {op.tolerance}"
-        )
+        cells = "".join(_aligned(name, _cells(op, name)) for name in columns)
+        yield f"{op.op:{width}}{cells}  {op.tolerance}"
         if verbose:
             yield from _op_details(op)
 
 
-def _column(op: Comparison, device: str) -> str:
+def _aligned(column: str, cells: Sequence[str]) -> str:
+    """Return the cells of a column, aligned to the right, after a gap."""
+    width = 13 if column in _QUANTITIES else 18
+    return "".join(f"{cell:>9}" for cell in cells).rjust(width)
+
+
+def _cells(op: Comparison, device: str) -> list[str]:
+    """Return the worst errors of an op in a column."""
     if device in op.skipped:
-        return "skipped"
-    quantities = () if device in (DIFFERENCES, PYTORCH) else ("value", "gradient")
+        return ["skipped"]
+    quantities = () if device in _QUANTITIES else _OF_DEVICE
     errors = [op.worst(device, quantity) for quantity in quantities] or [op.worst(device)]
-    return " ".join(
-        "      -" if e is None else f"{short(e) + '!' * (not e.passed):>7}" for e in errors
-    )
+    return ["-" if e is None else short(e) + "!" * (not e.passed) for e in errors]
 
 
 def _op_details(op: Comparison) -> Iterator[str]:

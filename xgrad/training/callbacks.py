@@ -243,6 +243,7 @@ class Progress(Callback):
                 desc=self.label,
                 total=self.count or None,
                 unit=self.unit,
+                bar_format="{desc} {percentage:3.0f}%|{bar}|" if self.count else None,
                 disable=None,
                 **self.options,
             )
