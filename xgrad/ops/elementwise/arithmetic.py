@@ -390,7 +390,7 @@ def reciprocal(xp: Any, x: ArrayLike, /) -> Any:
 
 @derivative(None, None, lowest=INTEGER, highest=FLOATING, broadcasts=True)
 def floor_divide(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
-    """Divide `x1` by `x2` and round towards minus infinity.
+    r"""Divide `x1` by `x2` and round towards minus infinity.
 
     Parameters
     ----------
@@ -414,6 +414,8 @@ def floor_divide(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
 
     Notes
     -----
+    .. math:: y = \lfloor x_1 / x_2 \rfloor
+
     Not differentiable: no gradient flows.
 
     Python array API standard, elementwise functions: ``floor_divide``.
