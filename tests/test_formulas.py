@@ -103,7 +103,7 @@ WITHOUT_FORMULAS = set(
     """
     __array_namespace_info__ all allclose any argmax argmin argsort bitwise_and bitwise_invert
     bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_shapes can_cast capture
-    count_nonzero devices empty empty_like equal eye fftfreq finfo floor_divide from_dlpack
+    count_nonzero devices empty empty_like equal eye fftfreq finfo from_dlpack
     get_default_dtype get_num_threads graph greater greater_equal iinfo is_grad_enabled isclose
     isdtype isfinite isin isinf isnan less less_equal load logical_and logical_not logical_or
     logical_xor manual_seed matrix_rank memory_held nextafter nonzero not_equal one_hot ones
