@@ -39,7 +39,7 @@ class HingeEmbeddingLoss(_Loss):
         \end{cases}
 
     The formula is for elements :math:`x` of `input` and :math:`t` of `target`, before the
-    reduction.
+    reduction; :math:`m` is the margin.
 
     Examples
     --------
@@ -90,6 +90,8 @@ class CosineEmbeddingLoss(_Loss):
         \end{cases}
         \qquad c = \frac{x_1 \cdot x_2}{\lVert x_1 \rVert\, \lVert x_2 \rVert}
 
+    Here, :math:`t` is an element of `target`, and :math:`m` the margin.
+
     Examples
     --------
     >>> import xgrad
@@ -124,6 +126,8 @@ class MarginRankingLoss(_Loss):
     Notes
     -----
     .. math:: y = \max(0, u), \quad u = m - t\, (x_1 - x_2)
+
+    Here, :math:`t` is an element of `target`, and :math:`m` the margin.
 
     Examples
     --------
@@ -209,6 +213,8 @@ class TripletMarginLoss(_Loss):
     .. math:: y = \max(0, m + d(a, p) - d(a, n)), \quad
         d(u, v) = \lVert u - v + \varepsilon \rVert_p
 
+    Here, :math:`a`, :math:`p` and :math:`n` are rows of the inputs, and :math:`m` is the margin.
+
     Examples
     --------
     >>> import xgrad
@@ -256,7 +262,8 @@ class MultiMarginLoss(_Loss):
     -----
     .. math:: y = \frac{w_t}{C} \sum_{c \ne t} \max(0, m - x_t + x_c)^p
 
-    The formula is for a row :math:`x` of `input` and its class :math:`t`, before the reduction.
+    The formula is for a row :math:`x` of `input` and its class :math:`t`, before the reduction;
+    :math:`m` is the margin, and :math:`w_t` the weight of the class.
 
     Examples
     --------

@@ -225,6 +225,9 @@ def scaled_dot_product_attention(
     - Gradient for `attn_mask`: :math:`\bar S`, the gradient for the argument of the softmax:
       :math:`\bar S_{ij} = P_{ij} \left((\bar Y V^\top)_{ij} - \sum_k \bar Y_{ik} Y_{ik}\right)`
 
+    Here, :math:`s` is `scale`, and :math:`M` the mask, with minus infinity for keys that are left
+    out.
+
     Examples
     --------
     >>> import xgrad

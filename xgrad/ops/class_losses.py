@@ -443,7 +443,8 @@ def multi_margin_loss(
     - Gradient for `input`: :math:`\bar x_c = \bar y\, \frac{p\, w_t}{C} \max(0, m - x_t + x_c)^{p -
       1}` for :math:`c \ne t`, and :math:`\bar x_t = -\sum_{c \ne t} \bar x_c`
 
-    The formulas are for a row :math:`x` of `input` and its class :math:`t`, before the reduction.
+    The formulas are for a row :math:`x` of `input` and its class :math:`t`, before the reduction;
+    :math:`m` is the margin, and :math:`w_t` the weight of the class.
 
     Examples
     --------

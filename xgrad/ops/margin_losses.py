@@ -62,7 +62,7 @@ def hinge_embedding_loss(
       :math:`t = -1`
 
     The formulas are for elements :math:`x` of `input` and :math:`t` of `target`, before the
-    reduction.
+    reduction; :math:`m` is the margin.
 
     Examples
     --------
@@ -121,8 +121,8 @@ def cosine_embedding_loss(
     - Gradient for `input2`: :math:`\bar c \left(\frac{x_1}{\lVert x_1 \rVert\, \lVert x_2 \rVert} -
       \frac{c\, x_2}{\lVert x_2 \rVert^2}\right)`
 
-    Here, :math:`\bar c` is :math:`-\bar y` if :math:`t = 1`, and :math:`\bar y\, [c \ge m]` if
-    :math:`t = -1`.
+    Here, :math:`t` is an element of `target`, and :math:`m` the margin; :math:`\bar c` is
+    :math:`-\bar y` if :math:`t = 1`, and :math:`\bar y\, [c \ge m]` if :math:`t = -1`.
 
     Examples
     --------
@@ -181,6 +181,8 @@ def margin_ranking_loss(
     - Gradient for `input1`: :math:`-\bar y\, t\, [u \ge 0]`
     - Gradient for `input2`: :math:`\bar y\, t\, [u \ge 0]`
     - Gradient for `target`: :math:`-\bar y\, (x_1 - x_2)\, [u \ge 0]`
+
+    Here, :math:`t` is an element of `target`, and :math:`m` the margin.
 
     Examples
     --------
@@ -289,6 +291,8 @@ def triplet_margin_loss(
     -----
     .. math:: y = \max(0, m + d(a, p) - d(a, n)), \quad
         d(u, v) = \lVert u - v + \varepsilon \rVert_p
+
+    Here, :math:`a`, :math:`p` and :math:`n` are rows of the inputs, and :math:`m` is the margin.
 
     Examples
     --------
