@@ -38,6 +38,18 @@ def test_examples_of_docstrings_print_what_they_show(name: str) -> None:
     run_examples(name)
 
 
+def test_examples_of_docstrings_have_at_most_88_columns() -> None:
+    wide = [
+        f"{test.name}: {line}"
+        for name in modules()
+        for test in doctest.DocTestFinder().find(import_module(name))
+        for example in test.examples
+        for line in (example.source + example.want).splitlines()
+        if len(line) > (84 if line in example.source else 88)  # beside >>> and ...
+    ]
+    assert not wide
+
+
 def test_examples_of_export_to_onnx_print_what_they_show(onnxruntime: Any) -> None:
     run_examples("xgrad.onnx")
 

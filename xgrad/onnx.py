@@ -74,14 +74,18 @@ def export(
     --------
     >>> import tempfile, xgrad
     >>> folder = tempfile.TemporaryDirectory()
-    >>> xgrad.onnx.export(xgrad.nn.MLP([4, 8, 3]), xgrad.ones((10, 4)), f"{folder.name}/model.onnx")
+    >>> xgrad.onnx.export(
+    ...     xgrad.nn.MLP([4, 8, 3]), xgrad.ones((10, 4)), f"{folder.name}/model.onnx"
+    ... )
     >>> def step(w, x, y):
     ...     w = w.detach().requires_grad_()
     ...     loss = ((x @ w - y) ** 2).mean()
     ...     (gradient,) = xgrad.autograd.grad(loss, [w])
     ...     return w.detach() - 0.1 * gradient, loss.detach()
     >>> example = xgrad.ones((3, 1)), xgrad.ones((8, 3)), xgrad.ones((8, 1))
-    >>> xgrad.onnx.export(step, example, f"{folder.name}/step.onnx", output_names=["w", "loss"])
+    >>> xgrad.onnx.export(
+    ...     step, example, f"{folder.name}/step.onnx", output_names=["w", "loss"]
+    ... )
     >>> xgrad.onnx.export(
     ...     xgrad.nn.MLP([4, 8, 3]),
     ...     xgrad.ones((10, 4)),

@@ -76,7 +76,9 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
     --------
     >>> import tempfile, xgrad
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     xgrad.save({"x": xgrad.ones(2), "losses": [0.5, 0.25]}, f"{folder}/state.safetensors")
+    ...     xgrad.save(
+    ...         {"x": xgrad.ones(2), "losses": [0.5, 0.25]}, f"{folder}/state.safetensors"
+    ...     )
     ...     xgrad.load(f"{folder}/state.safetensors")
     {'x': Tensor([1., 1.]), 'losses': [0.5, 0.25]}
     """
@@ -280,7 +282,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     >>> xgrad.load("weights.safetensors")
     Traceback (most recent call last):
         ...
-    FileNotFoundError: load: file not found: weights.safetensors: expected a safetensors file
+    FileNotFoundError: load: file not found: weights.safetensors: expected a safetensors
+    file
     """
     from safetensors import SafetensorError, safe_open  # not at the top: slow to import
 

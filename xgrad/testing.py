@@ -96,8 +96,8 @@ def gradcheck(
     >>> xgrad.testing.gradcheck(lambda x: x.detach() * x, x)
     Traceback (most recent call last):
         ...
-    AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by backward, 4
-    by differences: off by 2, tolerated are 0.00401; 2 of 4 entries are off
+    AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by
+    backward, 4 by differences: off by 2, tolerated are 0.00401; 2 of 4 entries are off
     """
     check = _Check(
         "gradcheck", *_flattened(fn, inputs), eps, atol, rtol, nondet_tol, complex_step, seed

@@ -133,7 +133,11 @@ def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
     --------
     >>> import xgrad
     >>> with xgrad.set_default_dtype(xgrad.float64):
-    ...     xgrad.asarray(1.0).dtype, xgrad.nn.Linear(1, 1).weight.dtype, xgrad.asarray(1j).dtype
+    ...     (
+    ...         xgrad.asarray(1.0).dtype,
+    ...         xgrad.nn.Linear(1, 1).weight.dtype,
+    ...         xgrad.asarray(1j).dtype,
+    ...     )
     (dtype('float64'), dtype('float64'), dtype('complex128'))
     >>> xgrad.asarray(1.0).dtype
     dtype('float32')

@@ -337,7 +337,9 @@ def random_split(
     Examples
     --------
     >>> import xgrad
-    >>> train, test = xgrad.data.random_split(range(10), [0.8, 0.2], xgrad.random.Generator(0))
+    >>> train, test = xgrad.data.random_split(
+    ...     range(10), [0.8, 0.2], xgrad.random.Generator(0)
+    ... )
     >>> len(train), len(test), sorted([*train, *test]) == list(range(10))
     (8, 2, True)
     """

@@ -314,7 +314,10 @@ class DistributedSampler(Sampler[int]):
     Examples
     --------
     >>> import xgrad
-    >>> [list(xgrad.data.DistributedSampler("abcde", 2, rank, shuffle=False)) for rank in (0, 1)]
+    >>> [
+    ...     list(xgrad.data.DistributedSampler("abcde", 2, rank, shuffle=False))
+    ...     for rank in (0, 1)
+    ... ]
     [[0, 2, 4], [1, 3, 0]]
     """
 

@@ -183,7 +183,9 @@ def open_interval(low: ArrayLike, high: ArrayLike) -> Constraint:
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.distributions.constraints.open_interval(0.0, 1.0).check(xgrad.asarray([0.5, 1.0]))
+    >>> xgrad.distributions.constraints.open_interval(0.0, 1.0).check(
+    ...     xgrad.asarray([0.5, 1.0])
+    ... )
     Tensor([ True, False])
     """
     text = f"numbers above {_shown(low, 'the lower')} and below {_shown(high, 'the upper bound')}"
@@ -206,7 +208,9 @@ def integer_interval(low: ArrayLike, high: ArrayLike) -> Constraint:
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.distributions.constraints.integer_interval(0, 2).check(xgrad.asarray([1.0, 1.5]))
+    >>> xgrad.distributions.constraints.integer_interval(0, 2).check(
+    ...     xgrad.asarray([1.0, 1.5])
+    ... )
     Tensor([ True, False])
     """
     text = f"integers from {_shown(low, 'the lower')} to {_shown(high, 'the upper bound')}"

@@ -311,7 +311,9 @@ class EmbeddingBag(_Table):
         Examples
         --------
         >>> import xgrad
-        >>> layer = xgrad.nn.EmbeddingBag.from_pretrained(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
+        >>> layer = xgrad.nn.EmbeddingBag.from_pretrained(
+        ...     xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
+        ... )
         >>> layer(xgrad.asarray([[0, 1]]))
         Tensor([[2., 3.]])
         """

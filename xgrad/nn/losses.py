@@ -333,7 +333,9 @@ class HuberLoss(_Loss):
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.huber_loss(xgrad.asarray([0.5, 3.0]), xgrad.zeros(2), reduction="none")
+    >>> xgrad.nn.functional.huber_loss(
+    ...     xgrad.asarray([0.5, 3.0]), xgrad.zeros(2), reduction="none"
+    ... )
     Tensor([0.125, 2.5  ])
 
     Examples
@@ -379,7 +381,9 @@ class BCEWithLogitsLoss(_Loss):
     --------
     >>> import xgrad
     >>> logits, target = xgrad.asarray([0.0, 100.0]), xgrad.asarray([1.0, 0.0])
-    >>> xgrad.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
+    >>> xgrad.nn.functional.binary_cross_entropy_with_logits(
+    ...     logits, target, reduction="none"
+    ... )
     Tensor([  0.6931472, 100.       ])
 
     Examples
@@ -429,14 +433,18 @@ class KLDivLoss(_Loss):
     --------
     >>> import xgrad
     >>> xgrad.nn.functional.kl_div(
-    ...     xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]), reduction="batchmean"
+    ...     xgrad.asarray([[-1.0, -2.0]]),
+    ...     xgrad.asarray([[0.0, 1.0]]),
+    ...     reduction="batchmean",
     ... )
     Tensor(2.)
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.KLDivLoss("batchmean")(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]))
+    >>> xgrad.nn.KLDivLoss("batchmean")(
+    ...     xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]])
+    ... )
     Tensor(2.)
     """
 
@@ -521,7 +529,9 @@ class PoissonNLLLoss(_Loss):
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.poisson_nll_loss(xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0]))
+    >>> xgrad.nn.functional.poisson_nll_loss(
+    ...     xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0])
+    ... )
     Tensor(1.)
 
     Examples

@@ -30,7 +30,8 @@ class CTCLoss(_Loss):
     Examples
     --------
     >>> import xgrad
-    >>> logs = xgrad.nn.functional.log_softmax(xgrad.zeros((5, 2, 4)))  # time, batch, classes
+    >>> # time, batch, classes
+    >>> logs = xgrad.nn.functional.log_softmax(xgrad.zeros((5, 2, 4)))
     >>> targets = xgrad.asarray([[1, 3, 2], [2, 2, 0]])  # padded
     >>> xgrad.nn.CTCLoss()(logs, targets, [5, 4], [3, 2])
     Tensor(1.5838127)

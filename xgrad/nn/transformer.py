@@ -103,7 +103,9 @@ class TransformerEncoderLayer(Module):
     Examples
     --------
     >>> import xgrad
-    >>> layer = xgrad.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer = xgrad.nn.TransformerEncoderLayer(
+    ...     8, nhead=2, dim_feedforward=16, batch_first=True
+    ... )
     >>> layer(xgrad.ones((5, 3, 8)), is_causal=True).shape
     (5, 3, 8)
     """
@@ -201,7 +203,9 @@ class TransformerEncoder(Module):
     Examples
     --------
     >>> import xgrad
-    >>> layer = xgrad.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer = xgrad.nn.TransformerEncoderLayer(
+    ...     8, nhead=2, dim_feedforward=16, batch_first=True
+    ... )
     >>> xgrad.nn.TransformerEncoder(layer, num_layers=3)(xgrad.ones((5, 3, 8))).shape
     (5, 3, 8)
     """

@@ -81,7 +81,9 @@ class TransformerDecoderLayer(Module):
     Examples
     --------
     >>> import xgrad
-    >>> layer = xgrad.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer = xgrad.nn.TransformerDecoderLayer(
+    ...     8, nhead=2, dim_feedforward=16, batch_first=True
+    ... )
     >>> memory = xgrad.ones((5, 7, 8))
     >>> layer(xgrad.ones((5, 3, 8)), memory, tgt_is_causal=True).shape
     (5, 3, 8)
@@ -206,7 +208,9 @@ class TransformerDecoder(Module):
     Examples
     --------
     >>> import xgrad
-    >>> layer = xgrad.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer = xgrad.nn.TransformerDecoderLayer(
+    ...     8, nhead=2, dim_feedforward=16, batch_first=True
+    ... )
     >>> decoder = xgrad.nn.TransformerDecoder(layer, num_layers=3)
     >>> decoder(xgrad.ones((5, 3, 8)), xgrad.ones((5, 7, 8)), tgt_is_causal=True).shape
     (5, 3, 8)

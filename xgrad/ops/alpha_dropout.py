@@ -157,7 +157,9 @@ def feature_alpha_dropout(
     Examples
     --------
     >>> import xgrad
-    >>> y = xgrad.nn.functional.feature_alpha_dropout(xgrad.zeros((10, 8, 5)), training=True)
+    >>> y = xgrad.nn.functional.feature_alpha_dropout(
+    ...     xgrad.zeros((10, 8, 5)), training=True
+    ... )
     >>> xgrad.all(xgrad.min(y, axis=2) == xgrad.max(y, axis=2))
     Tensor(True)
     """

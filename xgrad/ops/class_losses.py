@@ -449,7 +449,9 @@ def multi_margin_loss(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.multi_margin_loss(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0]))
+    >>> xgrad.nn.functional.multi_margin_loss(
+    ...     xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0])
+    ... )
     Tensor(1.)
     """
     op = "multi_margin_loss"

@@ -247,7 +247,10 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.can_cast(xgrad.float32, xgrad.float64), xgrad.can_cast(xgrad.float64, xgrad.float32)
+    >>> (
+    ...     xgrad.can_cast(xgrad.float32, xgrad.float64),
+    ...     xgrad.can_cast(xgrad.float64, xgrad.float32),
+    ... )
     (True, False)
     """
     return result_type(_dtype(from_), to) == standard(to)

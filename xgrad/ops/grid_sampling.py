@@ -241,7 +241,8 @@ def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None
     Examples
     --------
     >>> import xgrad
-    >>> theta = xgrad.asarray([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]])  # half an image to the right
+    >>> # half an image to the right
+    >>> theta = xgrad.asarray([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]])
     >>> xgrad.nn.functional.affine_grid(theta, (1, 1, 1, 2))
     Tensor([[[[0., 0.],
               [1., 0.]]]])

@@ -420,7 +420,9 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.adaptive_avg_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1)
+    >>> xgrad.nn.functional.adaptive_avg_pool2d(
+    ...     xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1
+    ... )
     Tensor([[[1.5]]])
     """
     return adapt_average("adaptive_avg_pool2d", input, output_size, 2)
@@ -479,7 +481,9 @@ def adaptive_max_pool2d(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.adaptive_max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1)
+    >>> xgrad.nn.functional.adaptive_max_pool2d(
+    ...     xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1
+    ... )
     Tensor([[[3.]]])
     """
     return adapt_maximum("adaptive_max_pool2d", input, output_size, return_indices, 2)

@@ -66,7 +66,9 @@ def poisson_nll_loss(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.poisson_nll_loss(xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0]))
+    >>> xgrad.nn.functional.poisson_nll_loss(
+    ...     xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0])
+    ... )
     Tensor(1.)
     """
     check_options("poisson_nll_loss", log_input=log_input, full=full, eps=eps)

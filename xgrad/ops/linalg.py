@@ -373,7 +373,9 @@ def solve(xp: Any, x1: ArrayLike, x2: ArrayLike, /) -> Any:
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.linalg.solve(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
+    >>> xgrad.linalg.solve(
+    ...     xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]), xgrad.asarray([1.0, 1.0])
+    ... )
     Tensor([0.5 , 0.25])
     """
     check_square(x1)

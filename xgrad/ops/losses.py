@@ -183,7 +183,9 @@ def huber_loss(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.huber_loss(xgrad.asarray([0.5, 3.0]), xgrad.zeros(2), reduction="none")
+    >>> xgrad.nn.functional.huber_loss(
+    ...     xgrad.asarray([0.5, 3.0]), xgrad.zeros(2), reduction="none"
+    ... )
     Tensor([0.125, 2.5  ])
     """
     check_options("huber_loss", delta=delta)
@@ -380,7 +382,9 @@ def binary_cross_entropy_with_logits(
     --------
     >>> import xgrad
     >>> logits, target = xgrad.asarray([0.0, 100.0]), xgrad.asarray([1.0, 0.0])
-    >>> xgrad.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
+    >>> xgrad.nn.functional.binary_cross_entropy_with_logits(
+    ...     logits, target, reduction="none"
+    ... )
     Tensor([  0.6931472, 100.       ])
     """
     input, target = loss_inputs(
@@ -437,7 +441,9 @@ def kl_div(
     --------
     >>> import xgrad
     >>> xgrad.nn.functional.kl_div(
-    ...     xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]), reduction="batchmean"
+    ...     xgrad.asarray([[-1.0, -2.0]]),
+    ...     xgrad.asarray([[0.0, 1.0]]),
+    ...     reduction="batchmean",
     ... )
     Tensor(2.)
     """

@@ -511,7 +511,9 @@ def batch_norm(
     --------
     >>> import xgrad
     >>> mean, var = xgrad.zeros(1), xgrad.ones(1)
-    >>> xgrad.nn.functional.batch_norm(xgrad.asarray([[1.0], [3.0]]), mean, var, training=True)
+    >>> xgrad.nn.functional.batch_norm(
+    ...     xgrad.asarray([[1.0], [3.0]]), mean, var, training=True
+    ... )
     Tensor([[-0.999995],
             [ 0.999995]])
     >>> mean, var

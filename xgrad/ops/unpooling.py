@@ -147,7 +147,9 @@ def max_unpool1d(
     --------
     >>> import xgrad
     >>> F = xgrad.nn.functional
-    >>> y, indices = F.max_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2, return_indices=True)
+    >>> y, indices = F.max_pool1d(
+    ...     xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2, return_indices=True
+    ... )
     >>> F.max_unpool1d(y, indices, 2)
     Tensor([[0., 3., 2., 0.]])
     """
@@ -213,7 +215,9 @@ def max_unpool2d(
     --------
     >>> import xgrad
     >>> F = xgrad.nn.functional
-    >>> y, indices = F.max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2, return_indices=True)
+    >>> y, indices = F.max_pool2d(
+    ...     xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2, return_indices=True
+    ... )
     >>> F.max_unpool2d(y, indices, 2)
     Tensor([[[0., 3.],
              [0., 0.]]])

@@ -83,7 +83,9 @@ def max_pool3d(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.max_pool3d(xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), (1, 2, 2))
+    >>> xgrad.nn.functional.max_pool3d(
+    ...     xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), (1, 2, 2)
+    ... )
     Tensor([[[[3.]]]])
     """
     options = kernel_size, stride, padding, dilation, ceil_mode, return_indices
@@ -140,7 +142,9 @@ def avg_pool3d(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.avg_pool3d(xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), (1, 2, 2))
+    >>> xgrad.nn.functional.avg_pool3d(
+    ...     xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), (1, 2, 2)
+    ... )
     Tensor([[[[1.5]]]])
     """
     return pool_average(
@@ -190,7 +194,9 @@ def adaptive_avg_pool3d(input: Tensor, output_size: int | tuple[int | None, ...]
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.adaptive_avg_pool3d(xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), 1)
+    >>> xgrad.nn.functional.adaptive_avg_pool3d(
+    ...     xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), 1
+    ... )
     Tensor([[[[1.5]]]])
     """
     return adapt_average("adaptive_avg_pool3d", input, output_size, 3)
@@ -249,7 +255,9 @@ def adaptive_max_pool3d(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.adaptive_max_pool3d(xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), 1)
+    >>> xgrad.nn.functional.adaptive_max_pool3d(
+    ...     xgrad.asarray([[[[1.0, 3.0], [2.0, 0.0]]]]), 1
+    ... )
     Tensor([[[[3.]]]])
     """
     return adapt_maximum("adaptive_max_pool3d", input, output_size, return_indices, 3)

@@ -115,7 +115,9 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     --------
     >>> import xgrad
     >>> xgrad.ops.put(
-    ...     xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose
+    ...     xgrad.zeros((2, 2)),
+    ...     xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]),
+    ...     xgrad.matrix_transpose,
     ... )
     Tensor([[1., 3.],
             [2., 4.]])

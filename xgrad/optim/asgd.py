@@ -66,7 +66,8 @@ class ASGD(Optimizer):
     ...     optimizer.zero_grad()
     ...     (slope * x).backward()
     ...     optimizer.step()
-    >>> x.item(), float(optimizer.state[x]["ax"])  # the mean of 0.5, 0 and 0.5, from step 2 on
+    >>> # with the mean of 0.5, 0 and 0.5, from step 2 on
+    >>> x.item(), float(optimizer.state[x]["ax"])
     (0.5, 0.25)
     """
 

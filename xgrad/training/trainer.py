@@ -123,7 +123,9 @@ class Trainer:
     >>> model = xgrad.nn.Linear(3, 1)
     >>> optimizer = xgrad.optim.Adam(model.parameters(), lr=0.1)
     >>> loader = xgrad.data.DataLoader(data, batch_size=16, shuffle=True)
-    >>> trainer = xgrad.training.Trainer(model, optimizer, xgrad.nn.functional.mse_loss, loader)
+    >>> trainer = xgrad.training.Trainer(
+    ...     model, optimizer, xgrad.nn.functional.mse_loss, loader
+    ... )
     >>> first, *_, last = trainer.fit(epochs=10)
     >>> last["train_loss"] < first["train_loss"]
     True

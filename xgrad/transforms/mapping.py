@@ -68,7 +68,9 @@ def vmap(fn: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[
     --------
     >>> import xgrad
     >>> weights = xgrad.asarray([1.0, 2.0])
-    >>> xgrad.vmap(lambda x: x @ weights)(xgrad.asarray([[1.0, 1.0], [0.0, 3.0], [2.0, 0.0]]))
+    >>> xgrad.vmap(lambda x: x @ weights)(
+    ...     xgrad.asarray([[1.0, 1.0], [0.0, 3.0], [2.0, 0.0]])
+    ... )
     Tensor([3., 6., 2.])
     >>> xgrad.vmap(xgrad.grad(lambda x: x**3))(xgrad.asarray([1.0, 2.0]))
     Tensor([ 3., 12.])

@@ -63,7 +63,9 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     Examples
     --------
     >>> import xgrad
-    >>> result, pullback = xgrad.vjp(lambda x, y: (x * y, x.sum()), xgrad.asarray([1.0, 2.0]), 3.0)
+    >>> result, pullback = xgrad.vjp(
+    ...     lambda x, y: (x * y, x.sum()), xgrad.asarray([1.0, 2.0]), 3.0
+    ... )
     >>> result
     (Tensor([3., 6.]), Tensor(3.))
     >>> pullback((xgrad.ones(2), 10.0))

@@ -99,7 +99,9 @@ class RandomHorizontalFlip:
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.data.transforms.RandomHorizontalFlip(p=1)(xgrad.arange(3).reshape(1, 1, 3)).tolist()
+    >>> xgrad.data.transforms.RandomHorizontalFlip(p=1)(
+    ...     xgrad.arange(3).reshape(1, 1, 3)
+    ... ).tolist()
     [[[2, 1, 0]]]
     """
 
@@ -129,7 +131,9 @@ class RandomVerticalFlip(RandomHorizontalFlip):
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.data.transforms.RandomVerticalFlip(p=1)(xgrad.arange(3).reshape(1, 3, 1)).tolist()
+    >>> xgrad.data.transforms.RandomVerticalFlip(p=1)(
+    ...     xgrad.arange(3).reshape(1, 3, 1)
+    ... ).tolist()
     [[[2], [1], [0]]]
     """
 

@@ -77,7 +77,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> import xgrad
     >>> layer = xgrad.nn.utils.parametrizations.weight_norm(xgrad.nn.Linear(3, 2))
     >>> {name: p.shape for name, p in layer.named_parameters() if name != "bias"}
-    {'parametrizations.weight.original0': (2, 1), 'parametrizations.weight.original1': (2, 3)}
+    {'parametrizations.weight.original0': (2, 1),
+     'parametrizations.weight.original1': (2, 3)}
     """
     weight = parameter_of("weight_norm", module, name)
     check_dim("weight_norm", weight, dim)

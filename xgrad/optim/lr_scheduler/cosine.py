@@ -110,7 +110,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     --------
     >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
-    >>> schedule = xgrad.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    >>> schedule = xgrad.optim.lr_scheduler.CosineAnnealingWarmRestarts(
+    ...     optimizer, T_0=2, T_mult=2
+    ... )
     >>> for _ in range(6):
     ...     print(round(schedule.get_last_lr()[0], 2), end=" ")
     ...     schedule.step()

@@ -37,7 +37,9 @@ class LambdaLR(LRScheduler):
     --------
     >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
-    >>> schedule = xgrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> schedule = xgrad.optim.lr_scheduler.LambdaLR(
+    ...     optimizer, lambda epoch: 1 / (1 + epoch)
+    ... )
     >>> schedule.step()
     >>> schedule.get_last_lr()
     [0.5]
@@ -83,7 +85,9 @@ class MultiplicativeLR(LRScheduler):
     --------
     >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
-    >>> schedule = xgrad.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 1 / epoch)
+    >>> schedule = xgrad.optim.lr_scheduler.MultiplicativeLR(
+    ...     optimizer, lambda epoch: 1 / epoch
+    ... )
     >>> for _ in range(4):
     ...     schedule.step()
     >>> schedule.get_last_lr()  # 1 / 4!
@@ -371,7 +375,9 @@ class LinearLR(Multiplied):
     --------
     >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
-    >>> schedule = xgrad.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> schedule = xgrad.optim.lr_scheduler.LinearLR(
+    ...     optimizer, start_factor=0.5, total_iters=2
+    ... )
     >>> for _ in range(3):
     ...     print(schedule.get_last_lr())
     ...     schedule.step()
@@ -431,7 +437,9 @@ class PolynomialLR(Multiplied):
     --------
     >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
-    >>> schedule = xgrad.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0)
+    >>> schedule = xgrad.optim.lr_scheduler.PolynomialLR(
+    ...     optimizer, total_iters=4, power=2.0
+    ... )
     >>> for _ in range(2):
     ...     schedule.step()
     >>> schedule.get_last_lr()

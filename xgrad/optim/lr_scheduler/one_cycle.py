@@ -75,7 +75,9 @@ class OneCycleLR(LRScheduler):
     --------
     >>> import xgrad
     >>> optimizer = xgrad.optim.Adam(xgrad.nn.Linear(2, 1).parameters())
-    >>> schedule = xgrad.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=10)
+    >>> schedule = xgrad.optim.lr_scheduler.OneCycleLR(
+    ...     optimizer, max_lr=0.5, total_steps=10
+    ... )
     >>> for _ in range(2):
     ...     schedule.step()
     >>> schedule.get_last_lr(), optimizer.param_groups[0]["betas"]

@@ -50,7 +50,9 @@ class ReduceLROnPlateau(LRScheduler):
     --------
     >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
-    >>> schedule = xgrad.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
+    >>> schedule = xgrad.optim.lr_scheduler.ReduceLROnPlateau(
+    ...     optimizer, factor=0.5, patience=1
+    ... )
     >>> for loss in (3.0, 2.0, 2.0, 2.0):
     ...     schedule.step(loss)
     >>> schedule.get_last_lr()
