@@ -55,14 +55,16 @@ def row(entry: Entry) -> tuple[str, str]:
 
 def described(entry: Entry) -> str:
     """Return the documentation of an entry."""
+    module, _, last = entry.name.rpartition(".")
     if is_value(entry.value):
         text = doc_of(entry.name, entry.value).replace("\n", "\n   ")
-        return f".. py:data:: {entry.name}\n\n   {text}"
+        return f".. py:data:: {last}\n   :module: {module}\n\n   {text}"
     is_class = isinstance(entry.value, type)
     if entry.same_as:
         directive = "class" if is_class else "function"
         return (
-            f".. py:{directive}:: {entry.name}{call_of(entry.value)}\n   :no-index:\n\n"
+            f".. py:{directive}:: {last}{call_of(entry.value)}\n"
+            f"   :module: {module}\n   :no-index:\n\n"
             f"   Another name of `{entry.same_as}`."
         )
     if not is_class or issubclass(entry.value, Exception) or not (names := members_of(entry.value)):
