@@ -59,6 +59,10 @@ def figure(width: float, height: float, draw: Callable[[Any], None], extra: str 
     with import_optional("matplotlib", extra).rc_context(STYLE):
         result = module.Figure(figsize=(width, height))
         draw(result)
+        # the first layout may change the labels, and with them the space that they need
+        for _ in range(2):
+            result.draw_without_rendering()
+        result.set_layout_engine("none")
         return result
 
 
