@@ -29,8 +29,8 @@ __all__ = [
 ]
 hints.install(__name__, lazy="xgrad.diagnostics.anomalies")
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def backward(
@@ -180,7 +180,7 @@ def grad(
     return tuple(map(gradients.get, edges))
 
 
-def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def checkpoint(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
     """Call a function, and call it again in the backward pass instead of saving its graph [1]_.
 
     Only the arguments are saved.
@@ -225,7 +225,7 @@ def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     >>> x.grad
     Tensor([3.5731578 , 0.41634417])
     """
-    result: R = providers.module("recomputation").checkpoint(function, args, kwargs)
+    result: _R = providers.module("recomputation").checkpoint(function, args, kwargs)
     return result
 
 

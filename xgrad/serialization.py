@@ -30,10 +30,12 @@ from xgrad.backend.devices import current_device
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
 from xgrad.random import Generator
+from xgrad.support import hints
 from xgrad.support.files import write
 from xgrad.support.hints import shown
 
 __all__ = ["load", "save"]
+hints.install(__name__)
 
 FORMAT, STATE, CHECKSUM = "xgrad-3", "xgrad.state", "xgrad.crc32"
 MAX_DEPTH = 100  # levels of containers, each of at most three levels of JSON

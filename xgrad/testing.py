@@ -181,7 +181,7 @@ def gradgradcheck(
     return check.run(fast_mode, raise_exception)
 
 
-Outputs = list[tuple[str, Tensor]]
+_Outputs = list[tuple[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class _Check:
         weights: np.ndarray = generator.uniform(0.5, 1, size) * generator.choice([-1.0, 1.0], size)
         return weights
 
-    def call(self, inputs: Sequence[Any] | None = None) -> Outputs:
+    def call(self, inputs: Sequence[Any] | None = None) -> _Outputs:
         """Return the results, each with its path."""
         outs = list(leaves(self.fn(*(self.inputs if inputs is None else inputs))))
         for path, out in outs:
