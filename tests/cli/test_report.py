@@ -55,14 +55,23 @@ def last_metrics(folder: Path) -> dict[str, float]:
 def test_page_on_two_runs_has_the_figures_of_both(run, trained, pictures):
     pytest.importorskip("jinja2")
     status, out, err = run("report", trained / "narrow", trained / "wide", "--out", "page.html")
-    assert (status, out, err) == (0, "2 runs in page.html\n", "")
+    figures_of = {
+        name: last_metrics(trained / name)["test_accuracy"] for name in ("narrow", "wide")
+    }
+    best = max(figures_of, key=figures_of.get)
+    headline = f"Best test accuracy {figures_of[best]:.2%}, by {best}"
+    assert (status, out, err) == (0, f"wrote page.html: {headline}\n", "")
     page = Path("page.html").read_text(encoding="utf-8")
     for name in ("narrow", "wide"):
         metrics = last_metrics(trained / name)
         assert f"{metrics['test_accuracy']:.2%}" in page and f"{metrics['train_loss']:.4g}" in page
+    assert f'<p class="headline">{headline}</p>' in page
+    assert f"by <code>xgrad report {trained}/narrow {trained}/wide --out page.html</code>" in page
+    assert re.search(r'<p class="dim">\d{4}-\d\d-\d\d \d\d:\d\d UTC, by ', page)
     images = re.findall(r'<img src="data:image/(\w+)[^"]*" alt="([^"]*)"', page)
     assert [alt.split()[0] for _, alt in images] == [
-        "Loss", "Confusion", "Misclassified", "Confusion", "Misclassified", "Distribution", "Images"
+        "Loss", "Accuracy", "Confusion", "Misclassified", "Confusion", "Misclassified",
+        "0.bias", "0.weight", "2.bias", "2.weight", "Images",
     ]  # fmt: skip
     assert not re.search(r'(src|href)="(?!data:|#)', page) and "<script" not in page, (
         "the page needs another file"
@@ -85,7 +94,30 @@ def test_figures_are_legible(trained, monkeypatch, pictures):
         for draw in (figures.curves, figures.histograms, figures.throughput):
             draw(runs[:count])
     figures.confusion(runs[0])
-    assert len(drawn) == 10 and [flaw for figure in drawn for flaw in flaws(figure)] == []
+    assert len(drawn) == 22 and [flaw for figure in drawn for flaw in flaws(figure)] == []
+
+
+@pytest.mark.parametrize("width", [420, 900, 1400])
+def test_page_and_its_pictures_fit_the_width(run, trained, pictures, width, tmp_path):
+    pytest.importorskip("jinja2")
+    api = pytest.importorskip("playwright.sync_api", reason="needs: pip install playwright")
+    browser = shutil.which("chromium")
+    if not browser:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    assert run("report", trained / "narrow", trained / "wide").status == 0
+    compared = "parity --devices cpu --ops add,exp --dtypes float32 --html parity.html --quiet"
+    assert run(*compared.split()).status == 0
+    with api.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = opened.new_page(viewport={"width": width, "height": 900})
+        for name in ("report.html", "parity.html"):
+            page.goto((tmp_path / name).as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            images = "[...document.images].map(i => [i.width, i.closest('figure').clientWidth])"
+            sizes = page.evaluate(images)
+            assert sizes and all(0 < image <= column for image, column in sizes)
+            # the text of a plot has 10 points in 442 pixels
+            assert all(image > 0.8 * 442 for image, column in sizes if column > 300)
 
 
 def test_confusion_matrix_counts_all_test_images(trained):
@@ -113,7 +145,11 @@ def test_unknown_metrics_are_shown_and_missing_ones_left_out(copied, pictures):
         "test_loss": "0.125",
     }
     assert figures.throughput([result]) == ""
-    assert all(name in svg(figures.curves([result])) for name in ("copied, train", "copied, val"))
+    plots = figures.curves([result])
+    assert list(plots) == ["Loss by epoch", "Accuracy by epoch"]
+    loss, accuracy = map(svg, plots.values())
+    assert "copied, train" in loss and "copied, val" not in loss and "copied, val" in accuracy
+    assert report.headline([result]) == "No run was evaluated on the test images yet"
 
 
 def test_names_with_special_characters_are_shown_as_they_are(run, trained, tmp_path, pictures):

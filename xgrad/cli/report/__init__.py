@@ -8,9 +8,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shlex
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from xgrad.cli.sources import find_data
 from xgrad.cli.training_run import METRICS, TIMING, WEIGHTS
 from xgrad.data import Split
 from xgrad.data.images import PUBLISHED
-from xgrad.parity.html_report import check_installed, render
+from xgrad.parity.html_report import check_installed, date_text, render
 from xgrad.support import files
 from xgrad.support.plotting import COLORS
 
@@ -66,10 +68,14 @@ class Run:
         self.environment["parameters"] = f"{sum(x.size for x in self.weights.values()):,}"
 
     @property
+    def last(self) -> dict[str, float]:
+        """The last value of each metric."""
+        return {name: value for line in self.metrics for name, value in line.items()}
+
+    @property
     def results(self) -> dict[str, str]:
         """The last value of each metric, the total of seconds, and the median images per second."""
-        last = {name: value for line in self.metrics for name, value in line.items()}
-        figures = {name: number(name, value) for name, value in last.items()}
+        figures = {name: number(name, value) for name, value in self.last.items()}
         seconds = sum(
             value
             for line in self.timing
@@ -142,12 +148,13 @@ def run(argv: Sequence[str]) -> int:
         for i, (name, folder) in folders
     ]
     try:
-        files.write(args.out, as_html(runs).encode())
+        command = shlex.join(["xgrad", "report", *argv])
+        files.write(args.out, as_html(runs, command).encode())
     except OSError as error:
         raise UsageError(
             f"--out: expected a file that can be written, got {args.out}: {error}"
         ) from error
-    print(f"{len(runs)} run{'s' * (len(runs) != 1)} in {args.out}")
+    print(f"wrote {args.out}: {headline(runs)}")
     return 0
 
 
@@ -199,13 +206,16 @@ def read_lines(path: Path) -> list[dict[str, float]]:
         raise UsageError(f"expected a JSON object in each line of {path}: {error}") from error
 
 
-def as_html(runs: Sequence[Run]) -> str:
-    """Return the page; it needs Jinja2 and matplotlib."""
+def as_html(runs: Sequence[Run], command: str) -> str:
+    """Return the page, which names the command that made it; it needs Jinja2 and matplotlib."""
     settings = table([run.settings for run in runs])
     changed = {name for name, cells in settings.items() if len(set(cells)) > 1}
     return render(
         __name__,
         runs=runs,
+        headline=headline(runs),
+        date=date_text(datetime.now(UTC)),
+        command=command,
         figures=figures,
         settings=settings,
         changed=changed,
@@ -213,6 +223,17 @@ def as_html(runs: Sequence[Run]) -> str:
         results=table([run.results for run in runs]),
         environment=table([run.environment for run in runs]),
     )
+
+
+def headline(runs: Sequence[Run]) -> str:
+    """Return the accuracy of the best run on the test images, or what is known instead."""
+    tested = {run.name: run.last["test_accuracy"] for run in runs if "test_accuracy" in run.last}
+    if not tested:
+        return "No run was evaluated on the test images yet"
+    best = max(tested, key=lambda name: tested[name])
+    if len(runs) == 1:
+        return f"Test accuracy {tested[best]:.2%}"
+    return f"Best test accuracy {tested[best]:.2%}, by {best}"
 
 
 def table(columns: Sequence[dict[str, str]]) -> dict[str, list[str]]:

@@ -13,55 +13,44 @@ from xgrad.parity.html_report.plots import data_uri
 
 #: The line of each part of the data, in the order of the legend.
 LINES = {"train": ":", "val": "--", "validation": "--", "valid": "--", "test": "-"}
-COLUMNS = 4  # of the grid of histograms
+WIDTH = 4.6  # inches of a plot, as wide as a phone; wider pages have several beside each other
 
 
-def curves(runs: Sequence[Any]) -> str:
-    """Return a plot of the losses and accuracies of all runs by epoch."""
+def curves(runs: Sequence[Any]) -> dict[str, str]:
+    """Return plots of the loss and the accuracy of all runs by epoch, by their captions."""
+    plots = {quantity: _curve(runs, quantity) for quantity in ("loss", "accuracy")}
+    return {f"{name} by epoch".capitalize(): plot for name, plot in plots.items() if plot}
+
+
+def _curve(runs: Sequence[Any], quantity: str) -> str:
+    """Return a plot of a quantity of all runs and parts of the data; empty if no run has it."""
     names = dict.fromkeys(name for run in runs for line in run.metrics for name in line)
     parts = {
-        name: match.groups()
-        for name in names
-        if (match := re.fullmatch(r"([a-z]+)_(loss|accuracy)", name))
+        name: match[1] for name in names if (match := re.fullmatch(rf"([a-z]+)_{quantity}", name))
     }
-    shown = [
-        quantity
-        for quantity in ("loss", "accuracy")
-        if any(q == quantity for _, q in parts.values())
-    ]
 
     def draw(figure: Any) -> None:
-        for axes, quantity in zip(
-            figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True
-        ):
-            for run in runs:
-                for name, (part, _) in parts.items():
-                    if name.endswith(quantity) and (points := _points(run.metrics, name)):
-                        style, label = LINES.get(part, "-."), _plain(f"{run.name}, {part}")
-                        axes.plot(
-                            *zip(*points, strict=True),
-                            style,
-                            marker=".",
-                            color=run.color,
-                            label=label,
-                        )
-            axes.set(xlabel="epoch", title=quantity)
-            axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-            axes.grid()
-            if quantity == "loss" and all(y > 0 for line in axes.lines for y in line.get_ydata()):
-                axes.set_yscale("log")
-                axes.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
-                axes.yaxis.set_minor_formatter(
-                    lambda value, position: f"{value:g}" if f"{value:e}"[0] in "25" else ""
-                )
-            if quantity == "accuracy":
-                axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:g} %")
-        marks = {line.get_label(): line for axes in figure.axes for line in axes.lines}
-        figure.legend(
-            marks.values(), marks, loc="outside lower center", ncols=min(3, len(runs)), fontsize=8
-        )
+        axes = figure.subplots()
+        for run in runs:
+            for name, part in parts.items():
+                if points := _points(run.metrics, name):
+                    style, label = LINES.get(part, "-."), _plain(f"{run.name}, {part}")
+                    x, y = zip(*points, strict=True)
+                    axes.plot(x, y, style, marker=".", color=run.color, label=label)
+        axes.set(xlabel="epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+        axes.grid()
+        if quantity == "loss" and all(y > 0 for line in axes.lines for y in line.get_ydata()):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
+            axes.yaxis.set_minor_formatter(
+                lambda value, position: f"{value:g}" if f"{value:e}"[0] in "25" else ""
+            )
+        if quantity == "accuracy":
+            axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:g} %")
+        figure.legend(loc="outside lower center", ncols=min(2, len(runs)), fontsize=9)
 
-    return data_uri(3.4 + 0.25 * len(runs), draw) if shown else ""
+    return data_uri(3.0 + 0.25 * len(runs), draw, WIDTH) if parts else ""
 
 
 def _plain(name: str) -> str:
@@ -90,7 +79,7 @@ def throughput(runs: Sequence[Any]) -> str:
         axes.grid()
         axes.legend()
 
-    return data_uri(2.8, draw) if known else ""
+    return data_uri(2.8, draw, WIDTH) if known else ""
 
 
 def confusion(run: Any) -> str:
@@ -122,30 +111,22 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdecimal() else 0, part) for part in name.split(".")]
 
 
-def histograms(runs: Sequence[Any]) -> str:
-    """Return histograms of the weights of all runs, one plot for each name."""
+def histograms(runs: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the names of weights, with histograms of their values in all runs."""
     names = sorted({name for run in runs for name in run.weights}, key=_by_number)
-    rows = -(-len(names) // COLUMNS)
+    return [(name, _histogram(runs, name)) for name in names]
+
+
+def _histogram(runs: Sequence[Any], name: str) -> str:
+    """Return a histogram of the weights of a name in all runs."""
 
     def draw(figure: Any) -> None:
-        grid = figure.subplots(rows, COLUMNS, squeeze=False).flat
-        for axes, name in zip(grid, names, strict=False):
-            for run in runs:
-                if name in run.weights:
-                    values = np.asarray(run.weights[name], dtype=np.float64).reshape(-1)
-                    bins = max(5, min(50, math.isqrt(values.size)))
-                    axes.hist(
-                        values[np.isfinite(values)],
-                        bins=bins,
-                        histtype="step",
-                        density=True,
-                        color=run.color,
-                    )
-            axes.set_title(_plain(name), fontsize=9)
-            axes.set_yticks([])
-            axes.tick_params(labelsize=8)
-            axes.locator_params(axis="x", nbins=4)
-        for axes in list(figure.axes)[len(names) :]:
-            axes.set_axis_off()
+        axes = figure.subplots()
+        for run in (run for run in runs if name in run.weights):
+            values = np.asarray(run.weights[name], dtype=np.float64).reshape(-1)
+            values, bins = values[np.isfinite(values)], max(5, min(50, math.isqrt(values.size)))
+            axes.hist(values, bins=bins, histtype="step", density=True, color=run.color)
+        axes.set_yticks([])
+        axes.locator_params(axis="x", nbins=4)
 
-    return data_uri(1.5 * rows, draw) if names else ""
+    return data_uri(1.3, draw, WIDTH / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import datetime
 from importlib import import_module, resources
 from typing import Any
 
@@ -37,6 +38,7 @@ def as_html(report: Report) -> str:
     return render(
         __name__,
         report=report,
+        date=date_text(datetime.fromisoformat(report.date)),
         notes=notes(),
         tolerances=CLASSES,
         shades=SHADES,
@@ -51,6 +53,11 @@ def as_html(report: Report) -> str:
         worst=worst,
         reproducible=reproducible,
     )
+
+
+def date_text(date: datetime) -> str:
+    """Return a date and time as the pages show it."""
+    return f"{date:%Y-%m-%d %H:%M} UTC"
 
 
 def render(package: str, **values: Any) -> str:

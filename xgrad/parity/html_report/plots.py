@@ -14,6 +14,8 @@ from xgrad.parity.report import Report
 from xgrad.support import plotting
 from xgrad.support.plotting import COLORS, FAILED, OTHER
 
+WIDE, NARROW = 9.0, 4.6  # inches of a plot: on a wide page, and on a phone
+
 
 class Point(NamedTuple):
     """The size of an error or a time, with the name of the op.
@@ -42,17 +44,17 @@ def colors(report: Report) -> dict[str, str]:
     return {device: COLORS[i % len(COLORS)] for i, device in enumerate(report.devices)}
 
 
-def device_errors(report: Report) -> str:
+def device_errors(report: Report, width: float = WIDE) -> str:
     """Return a plot of the worst errors of all ops, a strip for each device and dtype."""
     strips = [
         Strip(f"{device} {dtype}", color, _errors(report, device, dtype))
         for device, color in colors(report).items()
         for dtype in report.dtypes
     ]
-    return _strips(strips, "worst error of an op, in ULP")
+    return _strips(strips, "worst error of an op, in ULP", width)
 
 
-def rule_errors(report: Report) -> str:
+def rule_errors(report: Report, width: float = WIDE) -> str:
     """Return a plot of the errors of the rules compared with finite differences and PyTorch.
 
     The result is empty if there are none.
@@ -63,7 +65,7 @@ def rule_errors(report: Report) -> str:
         for name, limit in limits.items()
     ]
     return _strips(
-        [strip for strip in strips if strip.points], "worst relative error of the reference"
+        [strip for strip in strips if strip.points], "worst relative error of the reference", width
     )
 
 
@@ -80,7 +82,7 @@ def _errors(report: Report, device: str, dtype: str) -> list[Point]:
     ]
 
 
-def timing(report: Report, size: str) -> str:
+def timing(report: Report, size: str, width: float = WIDE) -> str:
     """Return a plot of op times, as multiples of the times on the first device.
 
     The result is empty if there are none.
@@ -98,42 +100,48 @@ def timing(report: Report, size: str) -> str:
             if base and other and math.isfinite(other / base):
                 strip.points.append(Point(other / base, op.op))
     return _strips(
-        [strip for strip in strips.values() if strip.points], f"time of an op relative to {first}"
+        [strip for strip in strips.values() if strip.points],
+        f"time of an op relative to {first}",
+        width,
     )
 
 
-def training(report: Report) -> str:
-    """Return a plot of the losses of training runs, and of their differences from cpu."""
+def training(report: Report) -> dict[str, str]:
+    """Return plots of the losses of training runs and of their differences from cpu, by caption."""
+    plots: dict[str, str] = {}
+    for name, losses in report.baseline.items():
+        runs = [run for run in report.training if f"{run.optimizer} {run.dtype}" == name]
 
-    def draw(figure: Any) -> None:
-        axes = figure.subplots(len(report.baseline), 2, squeeze=False)
-        for (name, losses), (left, right) in zip(report.baseline.items(), axes, strict=True):
-            left.plot(losses, color=OTHER, label="cpu, the first run")
-            left.set(title=f"{name}: loss", xlabel="step", ylim=(0, None))
-            right.set(
-                title=f"{name}: difference from cpu",
-                xlabel="step",
-                ylabel="relative to the largest loss",
-            )
-            for run in (run for run in report.training if f"{run.optimizer} {run.dtype}" == name):
+        def draw_losses(figure: Any, losses: Any = losses, runs: Any = runs) -> None:
+            axes = figure.subplots()
+            axes.plot(losses, color=OTHER, label="cpu, the first run")
+            axes.set(xlabel="step", ylim=(0, None))
+            for run in runs:
                 color = colors(report)[run.device]
-                left.plot(run.losses, color=color, linestyle="--", label=run.device)
+                axes.plot(run.losses, color=color, linestyle="--", label=run.device)
+            axes.legend()
+
+        def draw_differences(figure: Any, losses: Any = losses, runs: Any = runs) -> None:
+            axes = figure.subplots()
+            axes.set(xlabel="step", ylabel="relative to the largest loss")
+            for run in runs:
                 off = [
                     abs(a - b) / max(losses) or math.nan
                     for a, b in zip(run.losses, losses, strict=False)
                 ]
                 if not all(map(math.isnan, off)):
-                    right.semilogy(off, ".-", markersize=3, color=color, label=run.device)
-            if not right.lines:
-                right.text(
-                    0.5, 0.5, "bit-identical on all devices", ha="center", transform=right.transAxes
-                )
-            left.legend()
+                    color = colors(report)[run.device]
+                    axes.semilogy(off, ".-", markersize=3, color=color, label=run.device)
+            if not axes.lines:
+                equal = "bit-identical on all devices"
+                axes.text(0.5, 0.5, equal, ha="center", transform=axes.transAxes)
 
-    return data_uri(2.6 * len(report.baseline), draw)
+        plots[f"{name}: loss"] = data_uri(2.6, draw_losses, NARROW)
+        plots[f"{name}: difference from cpu"] = data_uri(2.6, draw_differences, NARROW)
+    return plots
 
 
-def _strips(strips: Sequence[Strip], label: str) -> str:
+def _strips(strips: Sequence[Strip], label: str, width: float) -> str:
     """Return a plot of strips of points on a logarithmic axis.
 
     Points below the axis, such as 0, are drawn at its start.
@@ -169,10 +177,10 @@ def _strips(strips: Sequence[Strip], label: str) -> str:
         axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
         axes.grid(axis="x")
 
-    return data_uri(0.55 * len(strips) + 1, draw) if strips else ""
+    return data_uri(0.55 * len(strips) + 1, draw, width) if strips else ""
 
 
-def data_uri(height: float, draw: Callable[[Any], None], width: float = 9) -> str:
+def data_uri(height: float, draw: Callable[[Any], None], width: float = WIDE) -> str:
     """Return a figure, drawn by a function, as a data URI; width and height are in inches."""
     picture = plotting.svg(plotting.figure(width, height, draw)).encode()
     return "data:image/svg+xml;base64," + base64.b64encode(picture).decode()
