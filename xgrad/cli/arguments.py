@@ -56,8 +56,10 @@ class Parser(argparse.ArgumentParser):
             if not text.startswith("--"):
                 continue
             if name not in self._option_string_actions:
-                hint = did_you_mean(name, self._option_string_actions)
-                self.error(f"unrecognized arguments: {name}{hint}")
+                hint = (
+                    did_you_mean(name, self._option_string_actions) or f": see {self.prog} --help"
+                )
+                self.error(f"unknown option {name}{hint}")
             if equals and value == "--":
                 self.error(f"{name}: expected one argument")
         if message := repeated_option(self, args):
@@ -67,7 +69,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")
         if unknown != message:
-            message = f"expected the options that {self.prog} --help lists, got {unknown}"
+            message = f"unexpected argument {unknown}: see {self.prog} --help"
         raise UsageError(message.removeprefix("argument "))
 
 

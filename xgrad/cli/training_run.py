@@ -45,9 +45,9 @@ CONTENTS = dict(
         (
             "the weights, for predict and xgrad.load",
             "settings, versions and device",
-            "losses and accuracies, a line for each epoch and one for the test",
+            "losses and accuracies of each epoch, and on the test images",
             "seconds and images per second of each epoch",
-            "the losses and accuracies by epoch",
+            "the same losses and accuracies as a picture",
             "misclassified test images",
         ),
         strict=True,
