@@ -69,6 +69,6 @@ html_logo = html_favicon = "static/logo.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css", "math.css"]
 html_math_renderer = "mathml"
-html_extra_path = ["static/index.html"]
+html_extra_path = ["root"]  # what stands at the root of the site
 html_copy_source = html_show_sphinx = False
 pygments_style, pygments_dark_style = "default", "monokai"
