@@ -72,7 +72,7 @@ def test_functions_of_ops_are_on_its_page_or_have_the_names_of_xgrad() -> None:
 
 
 def test_every_module_with_public_names_has_a_page() -> None:
-    """A module that the package documents by ``__all__`` is public, unless its folder is not."""
+    """The modules that ``__all__`` of `xgrad` leads to, and those that are imported by name."""
     modules = {word for page in PAGES.values() for word in page.modules.split()}
     assert modules == set(reference_pages.public_modules())
 

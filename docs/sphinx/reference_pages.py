@@ -26,9 +26,9 @@ NAMES = {"xgrad.backend": ["Backend", "DeviceError"]}
 class Page:
     """A page: its title, the sentence for it on the index, and the names that it documents.
 
-    `sections` has the source modules of the names by heading. A name of one of `modules` is in the
-    first section, of the first page, that has its source module; a section without source modules
-    takes the names that remain.
+    `sections` has the source modules of the names by heading, or single names of these. A name of
+    one of `modules` is in the first section, of the first page, that has its source module; a
+    section without source modules takes the names that remain.
     """
 
     title: str
@@ -85,7 +85,7 @@ GROUPS: dict[str, list[Page]] = {
             "Elementwise functions",
             "Arithmetic, exponentials, trigonometry, rounding, comparisons and logic.",
             sections={
-                "Arithmetic": "ops.elementwise.arithmetic ops.remainders",
+                "Arithmetic": "ops.elementwise.arithmetic ops.remainders ops.nonfinite.nan_to_num",
                 "Exponentials, logarithms and powers": (
                     "ops.elementwise.exponentials ops.elementwise.logistic"
                 ),
@@ -271,7 +271,7 @@ GROUPS: dict[str, list[Page]] = {
         Page("nn.utils.rnn", "Sequences of different lengths.", "xgrad.nn.utils.rnn"),
     ],
     "Training": [
-        Page("optim", "Optimizers.", "xgrad.optim"),
+        Page("optim", "Optimizers, and the base class of your own.", "xgrad.optim"),
         Page("optim.lr_scheduler", "Schedules of the learning rate.", "xgrad.optim.lr_scheduler"),
         Page("optim.swa_utils", "Averages of weights.", "xgrad.optim.swa_utils"),
         Page("amp", "Training in float16 and float32.", "xgrad.amp"),
@@ -323,6 +323,7 @@ INTERNAL = {
     "ratio": "a factor of a schedule, of which the class documents the formula",
     "half_log_det": "an intermediate value of log_prob",
     "Device.of": "a device of an array, for ops",
+    "Function.apply": "an error for PyTorch's way to call functions",
     "Function.of": "a function from a rule, for declarations of ops",
     "Function.signature": "the inputs and options of an op, for its calls",
     "Function.kernel": "the rule on a device, for calls of ops",
@@ -507,7 +508,8 @@ def _place(module: str, name: str, source: str) -> tuple[str, str]:
     """Return the page and the section of a public name, given its source module."""
     for page in pages():
         for heading, sources in page.sections.items():
-            fits = not sources or any(f"{source}.".startswith(f"{s}.") for s in sources.split())
+            names = f"{source}.{name}."
+            fits = not sources or any(names.startswith(f"{s}.") for s in sources.split())
             if module in page.modules.split() and fits:
                 return page.title, heading
     raise LookupError(
