@@ -417,7 +417,7 @@ OPERATORS = {
         "NumPy's functions and operators of arrays, computed by xgrad's functions."
     ),
     "np.asarray(x), np.from_dlpack(x)": (
-        "The values as NumPy's array; RuntimeError if the tensor needs a gradient."
+        "The values as NumPy's array; an error if the tensor needs a gradient: use ``.detach()``."
     ),
     "x.__array_namespace__()": "`xgrad`, or an earlier version of the standard.",
     "x.__dlpack__(), x.__dlpack_device__()": "The exchange of arrays with other libraries.",
