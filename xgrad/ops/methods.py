@@ -1,8 +1,10 @@
 """Operators and methods of tensors that are ops: one table, which `ops` registers on `Tensor`.
 
-A method with the name and the signature of an op is that op: ``Tensor.__mul__ is
-xgrad.multiply``. The others are functions of this file. `torch_methods` has the ones with PyTorch's
-names; ``core/methods.pyi`` declares all of them for type checkers and editors.
+A method with the name and the signature of an op is that op: ``Tensor.__mul__ is xgrad.multiply``,
+with its documentation. The others are functions of this file, whose docstrings have their own
+parameters and name the op: they are written out here, as `help` and editors show them.
+`torch_methods` has the ones with PyTorch's names; ``core/methods.pyi`` declares all of them for
+type checkers and editors.
 """
 
 from __future__ import annotations
