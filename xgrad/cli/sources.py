@@ -49,16 +49,6 @@ def not_found(name: str, error: Exception) -> UsageError:
     form = "as published" if files[0].endswith(".gz") else "as it is or with .gz"
     archive = f", or {known.archive}, which has them" if known.archive else ""
     failed = ", and could not be downloaded" if error.failures else ""
-    download = {f"xgrad train {name}": f"download it ({known.megabytes} MB)"}
-    if os.environ.get("XGRAD_DATA"):
-        download = {"unset XGRAD_DATA": f"let `xgrad train` download it ({known.megabytes} MB)"}
-    remedies = {
-        **({} if error.failures else download),
-        f"xgrad train {name} --data FOLDER": "use a folder that has the files",
-        "export XGRAD_DATA=FOLDER": "use it in all commands",
-        "xgrad train digits": "train on the digits that come with xgrad",
-    }
-    width = max(map(len, remedies)) + 2
     return UsageError(
         f"{known.title} was not found in {root}{failed}",
         [
@@ -66,9 +56,25 @@ def not_found(name: str, error: Exception) -> UsageError:
             f"files, each {form}{archive}:",
             *[f"  {file}" for file in files],
             "what to do:",
-            *[f"  {remedy:{width}}{effect}" for remedy, effect in remedies.items()],
+            *remedies(name, not error.failures, "train on the digits that come with xgrad"),
         ],
     )
+
+
+def remedies(name: str, may_download: bool, digits: str = "") -> list[str]:
+    """Return lines of what to do about a missing image set; a text says what the digits are for."""
+    size = SETS[name].megabytes
+    download = {f"xgrad train {name}": f"download it ({size} MB)"}
+    if os.environ.get("XGRAD_DATA"):
+        download = {"unset XGRAD_DATA": f"let `xgrad train` download it ({size} MB)"}
+    effects = {
+        **(download if may_download else {}),
+        f"xgrad train {name} --data FOLDER": "use a folder that has the files",
+        "export XGRAD_DATA=FOLDER": "use it in all commands",
+        **({"xgrad train digits": digits} if digits else {}),
+    }
+    width = max(map(len, effects)) + 2
+    return [f"  {command:{width}}{effect}" for command, effect in effects.items()]
 
 
 def find_data(args: Namespace) -> TrainTestImages:
@@ -102,8 +108,6 @@ def find_data(args: Namespace) -> TrainTestImages:
     except (DataError, OSError) as error:
         if not isinstance(error, DataNotFoundError) or not (automatic or hasattr(args, "fallback")):
             raise not_found(name, error) from error
-    note(
-        f"{title} {reason}: training on the embedded 8x8 digits instead "
-        f"(for {title} set XGRAD_DATA to its folder, or download it with `xgrad train {name}`)"
-    )
+    note(f"{title} {reason}: training on the 8x8 digits that come with xgrad")
+    print("\n".join([f"for {title}:", *remedies(name, "found" in reason)]), file=sys.stderr)
     return digits()
