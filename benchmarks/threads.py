@@ -106,7 +106,7 @@ def run(options: Options) -> Result:
                             times.setdefault(peer, {}).setdefault(case, []).append(seconds)
     result.tables = [
         Table("Time of a step alone", "ms", scaled(alone, 1e3)),
-        Table("Time of a step beside busy processes", "ms", scaled(beside, 1e3)),
+        Table("Time of a step beside busy processes", "ms", scaled(beside, 1e3), "bars"),
     ]
     if peers.keys() == PEERS.keys():
         one, every = PEERS

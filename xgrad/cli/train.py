@@ -175,7 +175,7 @@ def _add_output(group: Group) -> None:
     add("--resume", type=nonempty_path, metavar="DIR", help=resume)
     events = "write figures of each epoch for TensorBoard to the folder tensorboard of the run"
     add("--tensorboard", action="store_true", default=False, help=events)
-    add("--quiet", action="store_true", default=False, help="print the last line only")
+    add("--quiet", action="store_true", default=False, help="print the test accuracy only")
 
 
 def run(argv: Sequence[str]) -> int:

@@ -313,7 +313,7 @@ class TrainingRun(Callback):
         return largest_product(trainer.model, row, self.options.batch_size)
 
     def say(self, text: str) -> None:
-        """Print a line unless only the last line is wanted."""
+        """Print a line unless the run is quiet."""
         if not self.quiet:
             print(text, flush=True)
 
