@@ -34,7 +34,7 @@ def test_report_lists_versions_devices_and_data(run, tmp_path):
     assert f"  cpu               NumPy {np.__version__}" in out
     assert (
         "XGRAD_DATA        not set" in out
-        and f" in {tmp_path / 'cache' / 'xgrad' / 'mnist'}, " in out
+        and f"  mnist             not found in {tmp_path / 'cache' / 'xgrad'}\n" in out
     )
 
 

@@ -18,6 +18,7 @@ from xgrad.backend.registry import PlugInErrors, backend_class, device_count, op
 from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
 from xgrad.data import DataError, mnist
+from xgrad.data.image_files import FilesNotFoundError
 from xgrad.support.units import size
 from xgrad_numpy.native import library
 
@@ -142,6 +143,8 @@ def gather(every: bool = False) -> dict[str, Any]:
         images = mnist(download=False)
         source = os.environ.get("XGRAD_DATA") or "the user's cache"
         data = f"{len(images.train)} training and {len(images.test)} test images, found in {source}"
+    except FilesNotFoundError as error:
+        data = f"not found in {error.folders[-1]}"
     except (DataError, OSError) as error:
         data = f"not usable: {str(error).partition(';')[0]}"
     return {
