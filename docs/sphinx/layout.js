@@ -76,6 +76,10 @@ function background(element, page) {
   return own[3] ? blend(own, around) : around;
 }
 
+/** The contrast that texts need by WCAG's level AA, and large ones. A drawing has one color for light
+ * and dark pages, whose contrast with both is at most 4.3. */
+const CONTRAST = { text: 4.5, large: 3, drawn: 4 };
+
 /** Return what a text of a drawing stands on: the last shape drawn below its middle. */
 function drawnBelow(text, page) {
   const drawing = text.ownerSVGElement;
@@ -93,7 +97,7 @@ function drawnBelow(text, page) {
   return below;
 }
 
-/** List texts whose contrast with what they stand on is below WCAG's level AA. */
+/** List texts that are hard to read on what they stand on. */
 function contrastFaults(page) {
   const faults = new Map();
   const seen = new Set();
@@ -111,9 +115,10 @@ function contrastFaults(page) {
     const color = blend([r, g, b, alpha * style.opacity], below);
     const size = parseFloat(style.fontSize);
     const isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const needed = CONTRAST[isLarge ? "large" : isDrawn ? "drawn" : "text"];
     const contrast = ratio(color, below);
     const key = [...color, ...below].join();
-    if (contrast < (isLarge ? 3 : 4.5) && !faults.has(key))
+    if (contrast < needed && !faults.has(key))
       faults.set(key, `contrast ${contrast.toFixed(2)}: ${describe(element)}`);
   }
   return [...faults.values()];
