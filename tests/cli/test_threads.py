@@ -11,8 +11,9 @@ import pytest
 
 import xgrad
 from helpers import override
+from xgrad.backend.threads import blas_libraries
 from xgrad.cli.models import make_model
-from xgrad.cli.threads import VARIABLES, WORTH_THREADS, largest_product, threads_for
+from xgrad.cli.threads import WORTH_THREADS, largest_product, threads_for, variable
 
 FAST = ("train digits --hidden 16 --batch-size 64 --epochs 1 --device cpu").split()
 
@@ -40,11 +41,30 @@ def test_largest_product_is_that_of_a_layer(model, side, hidden, product):
 
 
 @pytest.fixture
-def threads(monkeypatch):
-    """A function that runs a training, and returns its line on threads and the number it used."""
+def library(monkeypatch):
+    """The name of a BLAS library that is loaded, whose environment variables are not set."""
     pytest.importorskip("threadpoolctl", reason="needs threadpoolctl: pip install 'xgrad[threads]'")
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    names = [library["internal_api"].upper() for library in blas_libraries()]
+    for name in [*names, "OMP"]:
+        monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
+    return names[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "counts"),
+    [("3", True), (" 3 ", True), ("4,2", True), ("", False), ("0", False), ("all", False)],
+)
+def test_variables_count_that_a_library_reads(library, monkeypatch, value, counts):
+    monkeypatch.setenv("BLIS_NUM_THREADS" if library != "BLIS" else "MKL_NUM_THREADS", value)
+    assert variable() == ""
+    for name in ("OMP_NUM_THREADS", f"{library}_NUM_THREADS"):
+        monkeypatch.setenv(name, value)
+        assert variable() == (name if counts else "")
+
+
+@pytest.fixture
+def threads(library):
+    """A function that runs a training, and returns its line on threads and the number it used."""
     before = xgrad.get_num_threads()
     xgrad.set_num_threads(2)  # as BLAS chooses on two cores; more than one core is not needed
     folder = iter(range(9))

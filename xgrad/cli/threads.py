@@ -9,13 +9,11 @@ from contextlib import contextmanager
 
 import xgrad
 from xgrad import nn
-from xgrad.backend.threads import get_num_threads, set_num_threads
+from xgrad.backend.threads import blas_libraries, get_num_threads, set_num_threads
 from xgrad.cli.arguments import UsageError
 
 #: Multiply-adds of a matrix product that is worth more than one thread: 5 ms on one thread.
 WORTH_THREADS = 2 * 10**8
-#: Variables by which a user sets the number for all programs.
-VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def largest_product(model: nn.Module, row: xgrad.Tensor, batch_size: int) -> int:
@@ -47,6 +45,21 @@ def threads_for(product: int, most: int) -> int:
     return 1 if product < WORTH_THREADS else most
 
 
+def variable() -> str:
+    """Return the environment variable by which the user set the number, or an empty text.
+
+    A library reads a variable of its own, and OpenMP's; it ignores the variables of others, and
+    values that are not numbers above 0.
+    """
+    own = [f"{library['internal_api'].upper()}_NUM_THREADS" for library in blas_libraries()]
+    for name in [*own, "OMP_NUM_THREADS"]:
+        # OpenMP's may have a number for each level of nested regions
+        first = os.environ.get(name, "").partition(",")[0].strip()
+        if first.isdecimal() and int(first) > 0:
+            return name
+    return ""
+
+
 @contextmanager
 def blas_threads(requested: int | None, product: int | None) -> Iterator[str]:
     """Set the number of BLAS threads in a context, and yield a line on it; empty if it is not set.
@@ -55,7 +68,6 @@ def blas_threads(requested: int | None, product: int | None) -> Iterator[str]:
     the product; None stands for the product of a network on another device than the CPU. If the
     number cannot be set, UsageError is raised if one was requested.
     """
-    variable = next((name for name in VARIABLES if os.environ.get(name)), "")
     try:
         before = get_num_threads()
     except (ImportError, RuntimeError) as error:
@@ -66,8 +78,10 @@ def blas_threads(requested: int | None, product: int | None) -> Iterator[str]:
         return
     if requested is not None:
         number, reason = requested, "by --threads"
-    elif product is None or variable:
-        number, reason = before, f"by {variable}"
+    elif product is None:
+        number, reason = before, ""
+    elif name := variable():
+        number, reason = before, f"by {name}"
     else:
         number = threads_for(product, before)
         reason = f"for products of {product:,} multiply-adds; --threads overrides"
