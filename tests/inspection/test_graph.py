@@ -16,6 +16,7 @@ from helpers import check_error, leaf
 from xgrad import Tensor, nn
 from xgrad.inspection.drawing import Drawing
 
+SVG = "{http://www.w3.org/2000/svg}"
 EXPRESSION = """\
 10 ops, 2 leaves; float32 on cpu
 ● mean                ()      1.001
@@ -163,7 +164,7 @@ def areas(svg: str) -> list[tuple[float, ...]]:
     """Return the left, top, right and bottom ends of all boxes of a picture, and its own first."""
     root = ElementTree.fromstring(svg)
     ends = [tuple(map(float, root.attrib["viewBox"].split()))]
-    for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
+    for rect in root.iter(f"{SVG}rect"):
         if rect.attrib["fill"] != "none":
             ends.append(tuple(float(rect.attrib[name]) for name in ("x", "y", "width", "height")))
     return [(x, y, x + width, y + height) for x, y, width, height in ends]
@@ -191,6 +192,32 @@ def test_boxes_of_pictures_do_not_overlap(make: Any) -> None:
         assert page[0] < left < right < page[2] and page[1] < top < bottom < page[3]
     for a, b in itertools.combinations(boxes, 2):
         assert a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1]
+
+
+def test_leaves_with_several_users_are_in_the_frame_of_the_first_one() -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w, self.b = nn.Parameter(leaf([1.0])), nn.Parameter(leaf([2.0]))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return (self.w + self.b) * (x * self.w - self.b)
+
+    net = nn.Sequential(nn.Linear(1, 1), Scaled(), nn.Linear(1, 1))
+    root = ElementTree.fromstring(xgrad.graph(net(xgrad.ones(1)).sum(), net).svg())
+    y = {element.text: float(element.attrib["y"]) for element in root.iter(f"{SVG}text")}
+    assert y["0 Linear"] < y["1 Scaled"] < y["1.w"] < y["1.b"] < y["2 Linear"]
+
+
+def test_picture_is_xml_for_names_with_any_characters() -> None:
+    x = leaf([1.0])
+    for name, text in [
+        ("<&\"'>", "<&\"'>"),
+        ("a\x00\ud800b", "a\ufffd\ufffdb"),
+        ("日本 ü", "日本 ü"),
+    ]:
+        root = ElementTree.fromstring(xgrad.graph(2 * x, **{name: x}).svg())
+        assert text in [element.text for element in root.iter()]
 
 
 def test_picture_has_all_names_and_an_edge_for_each_input() -> None:

@@ -54,10 +54,11 @@ class Drawing:
         self.leaves = {
             row: [source for _, source in row.inputs if source in beside] for row in self.rows
         }
-        # a leaf in a row of its own is in the module of the op below
-        self.paths = {
-            row: self.rows[i + (row.kind == "leaf")].path for i, row in enumerate(self.rows)
-        }
+        # leaves in rows of their own are in the module of the op below
+        self.paths: dict[Any, Path] = {}
+        path: Path = ()
+        for row in reversed(self.rows):
+            path = self.paths[row] = path if row.kind == "leaf" else row.path
         self.bottom = float(MARGIN)
         self.left, self.right = self._place((), (), self.rows)
         lanes = self._lanes()
@@ -97,7 +98,7 @@ class Drawing:
             f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}"'
             f' height="{self.bottom - top:.1f}" rx="8" fill="none" stroke="{FRAME_COLOR}"/>'
             f'<text x="{left + PADDING:.1f}" y="{top + LINE + 2:.1f}" font-size="{SMALL}"'
-            f' fill="{TEXT_COLOR}">{escape(title)}</text>',
+            f' fill="{TEXT_COLOR}">{_escape(title)}</text>',
         )
         self.bottom += GAP
         return left, right
@@ -133,15 +134,15 @@ class Drawing:
         x, y = (area.left + area.right) / 2, area.top + PADDING / 2 + LINE - 3
         small = "".join(
             [
-                f'<tspan x="{x:.1f}" dy="{LINE}" font-size="{SMALL}">{escape(text)}</tspan>'
+                f'<tspan x="{x:.1f}" dy="{LINE}" font-size="{SMALL}">{_escape(text)}</tspan>'
                 for text in more
             ]
         )
         self.boxes.append(
             f'<rect x="{area.left:.1f}" y="{area.top:.1f}" width="{area.right - area.left:.1f}"'
             f' height="{area.bottom - area.top:.1f}" rx="6" fill="{fill}" stroke="{line}"/>'
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(title)}'
-            f'<tspan dx="6" font-size="{SMALL}">{escape(shape)}</tspan>{small}</text>'
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{_escape(title)}'
+            f'<tspan dx="6" font-size="{SMALL}">{_escape(shape)}</tspan>{small}</text>'
         )
 
     def _lanes(self) -> dict[Any, float]:
@@ -191,7 +192,7 @@ class Drawing:
             )
             head = f"M{end.right:.1f},{arrive:.1f} l7,-3.5 v7 z"
         self.edges.append(
-            f'<g><title>{escape(name)}</title><path d="{line}" fill="none" stroke="{EDGE_COLOR}"/>'
+            f'<g><title>{_escape(name)}</title><path d="{line}" fill="none" stroke="{EDGE_COLOR}"/>'
             f'<path d="{head}" fill="{EDGE_COLOR}"/></g>'
         )
 
@@ -208,20 +209,26 @@ class Drawing:
                 *self.edges,
                 *self.boxes,
                 f'<text y="{self.bottom:.0f}" text-anchor="middle" font-size="{SMALL}"'
-                f' fill="{TEXT_COLOR}">{escape(self.usual)}</text>',
+                f' fill="{TEXT_COLOR}">{_escape(self.usual)}</text>',
                 "</svg>",
                 "",
             ]
         )
 
 
+def _escape(text: str) -> str:
+    """Return a text for XML, which has no control characters."""
+    return escape("".join([c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text]))
+
+
 def _leaves_above_users(rows: Sequence[Any]) -> list[Any]:
     """Return the rows with each leaf directly above the first op that uses it."""
+    leaves = {row for row in rows if row.kind == "leaf"}
     placed: dict[Any, None] = {}
     for row in rows:
-        if row.kind != "leaf":
+        if row not in leaves:
             for _, source in row.inputs:
-                if source.kind == "leaf" and source in rows:
+                if source in leaves:
                     placed.setdefault(source)
             placed.setdefault(row)
     return [*placed]
