@@ -10,6 +10,7 @@ import itertools
 import math
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -300,11 +301,15 @@ GAMMA_SHAPES = [1e-3, 0.1, 0.7, 2.5, 15.9, 16.0, 40.0, 1e3, 1e6, 1e8]
 GAMMA_PROBABILITIES = [1e-12, 0.05, 0.4, 0.5, 0.55, 0.8, 1 - 1e-9]
 
 
-def test_derivative_of_a_gamma_quantile_by_the_shape_is_accurate(device: str, mpmath: Any) -> None:
-    """The reference is the integral of the derivative of the density, divided by the density."""
+@cache  # it takes seconds, and is the same on each device
+def gamma_quantile_slopes(mpmath: Any) -> tuple[list[tuple[float, float]], list[float]]:
+    """Return shapes with quantiles, and the derivatives of the quantiles by the shape.
+
+    A derivative is the integral of the derivative of the density, divided by the density.
+    """
     pairs = itertools.product(GAMMA_SHAPES, GAMMA_PROBABILITIES)
     points = [(a, x) for a, p in pairs if (x := float(sc.gammaincinv(a, p))) > 1e-30]
-    want = []
+    slopes = []
     with mpmath.workdps(30):
         for a, x in (map(mpmath.mpf, point) for point in points):
             sign = 1 if mpmath.log(x) > mpmath.psi(0, a) else -1
@@ -318,7 +323,12 @@ def test_derivative_of_a_gamma_quantile_by_the_shape_is_accurate(device: str, mp
             else:
                 width = 1 / max(a - x, mpmath.sqrt(x))
             ends = [2 * width * k for k in range(15)] + [40 * width, 80 * width + 2 * (sign > 0)]
-            want.append(float(x * mpmath.quad(integrand, ends)))
+            slopes.append(float(x * mpmath.quad(integrand, ends)))
+    return points, slopes
+
+
+def test_derivative_of_a_gamma_quantile_by_the_shape_is_accurate(device: str, mpmath: Any) -> None:
+    points, want = gamma_quantile_slopes(mpmath)
     shapes, quantiles = np.array(points).T
     got = gamma_quantile_slope(on(device, shapes), on(device, quantiles))
     np.testing.assert_allclose(host(got), want, rtol=1e-12)

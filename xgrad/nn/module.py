@@ -36,8 +36,8 @@ class Module(CallableModule, ComputedAttributes):
     Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes of
     type `Parameter` or `Module` are registered, in the order in which they were first set. Their
     names are paths of attributes, joined by dots. Parameters and modules in lists or dicts are not
-    registered: use `nn.ModuleList`. For type checkers, a call has the parameters and the result that
-    `forward` declares.
+    registered: use `nn.ModuleList`. For type checkers, a call has the parameters and the result
+    that `forward` declares.
 
     Attributes
     ----------
