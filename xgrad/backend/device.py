@@ -169,6 +169,12 @@ class Placement:
     """
 
     __slots__ = ("complex", "device", "dtype", "floating", "half", "kind")
+    device: Device
+    dtype: Any
+    kind: str
+    floating: bool
+    complex: bool
+    half: bool
 
     def __init__(self, device: Device, dtype: Any) -> None:
         self.device, self.dtype = device, dtype

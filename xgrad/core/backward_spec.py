@@ -67,6 +67,13 @@ class BackwardSpec:
         "saved_roles",
         "vjp_calls",
     )
+    op: Op
+    joint_backward: bool
+    saved_roles: list[Any]
+    constants: list[int]
+    first_edge: int
+    save: Callable[..., tuple[Any, ...]]
+    vjp_calls: list[tuple[int, Callable[..., Any], bool]]
 
     def __init__(self, op: Op, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.op, self.joint_backward = op, op.joint_backward

@@ -11,43 +11,43 @@ import numpy as np
 from xgrad.support.hints import shown
 from xgrad.support.scopes import Scope
 
-bool = np.dtype("bool")
+bool: np.dtype[np.bool] = np.dtype("bool")
 """Truth values, one byte each."""
-int8 = np.dtype("int8")
+int8: np.dtype[np.int8] = np.dtype("int8")
 """Integers from -128 to 127."""
-int16 = np.dtype("int16")
+int16: np.dtype[np.int16] = np.dtype("int16")
 """Integers from -32 768 to 32 767."""
-int32 = np.dtype("int32")
+int32: np.dtype[np.int32] = np.dtype("int32")
 """Integers from -2 147 483 648 to 2 147 483 647."""
-int64 = np.dtype("int64")
+int64: np.dtype[np.int64] = np.dtype("int64")
 """Integers from ``-2**63`` to ``2**63 - 1``: the dtype of Python's ints, and of indices."""
-uint8 = np.dtype("uint8")
+uint8: np.dtype[np.uint8] = np.dtype("uint8")
 """Integers from 0 to 255: the dtype of pixels."""
-uint16 = np.dtype("uint16")
+uint16: np.dtype[np.uint16] = np.dtype("uint16")
 """Integers from 0 to 65 535."""
-uint32 = np.dtype("uint32")
+uint32: np.dtype[np.uint32] = np.dtype("uint32")
 """Integers from 0 to 4 294 967 295."""
-uint64 = np.dtype("uint64")
+uint64: np.dtype[np.uint64] = np.dtype("uint64")
 """Integers from 0 to ``2**64 - 1``."""
-float16 = np.dtype("float16")
+float16: np.dtype[np.float16] = np.dtype("float16")
 """Floating-point numbers with 11 bits of precision, up to 65 504: see `xgrad.amp.autocast`."""
-float32 = np.dtype("float32")
+float32: np.dtype[np.float32] = np.dtype("float32")
 """Floating-point numbers with 24 bits of precision: the default dtype of floats."""
-float64 = np.dtype("float64")
+float64: np.dtype[np.float64] = np.dtype("float64")
 """Floating-point numbers with 53 bits of precision, as Python's floats."""
-complex64 = np.dtype("complex64")
+complex64: np.dtype[np.complex64] = np.dtype("complex64")
 """Complex numbers with two float32."""
-complex128 = np.dtype("complex128")
+complex128: np.dtype[np.complex128] = np.dtype("complex128")
 """Complex numbers with two float64."""
 
 SCALARS = frozenset({builtins.bool, int, float, complex})
 KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
+SCALAR_KINDS: dict[type, int] = {builtins.bool: 0, int: 1, float: 2, complex: 3}
 
 BOOLEAN, INTEGER, FLOATING, COMPLEX = 0, 1, 2, 3
 NAMES = ("bools", "integers or bools", "real numbers", "numbers")
 
-_SUPPORTED = {
+_SUPPORTED: set[np.dtype] = {
     bool,
     int8,
     int16,

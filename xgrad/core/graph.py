@@ -6,7 +6,7 @@ that computed the value, or the leaf that stands for the tensor of a user.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from threading import RLock
 from typing import Any, TypeVar
@@ -21,6 +21,9 @@ N = TypeVar("N", bound="Node")
 class Clock:
     """One counter of recordings and changes, which orders them."""
 
+    numbers: Iterator[int]
+    last_change: int
+
     def __init__(self) -> None:
         self.numbers, self.last_change = count(1), 0
         self._lock = RLock()  # a signal handler may change a value, too
@@ -32,7 +35,7 @@ class Clock:
         return number
 
 
-clock = Clock()
+clock: Clock = Clock()
 
 
 class GradientReceiver:
@@ -83,7 +86,14 @@ class Leaf:
         "viewed",
     )
     name = "leaf"
-    edges = ()
+    edges: tuple[()] = ()
+    shape: tuple[int, ...]
+    placement: Placement
+    order: int
+    changed: int
+    moved: int
+    viewed: bool
+    is_view: bool
 
     def __init__(self, shape: tuple[int, ...], placement: Placement) -> None:
         self.order = -next(clock.numbers)  # before every recording

@@ -28,6 +28,14 @@ class Op:
 
     name: str
     forward: Callable[..., Any]
+    inputs: tuple[str, ...]
+    options: tuple[str, ...]
+    positional: tuple[str, ...]
+    defaults: dict[str, Any]
+    variadic: bool
+    nullable: bool
+    rules: tuple[Rule | None, ...]
+    joint_backward: bool
 
     # Dtypes. Kinds are numbers of `dtypes`: BOOLEAN, INTEGER, FLOATING, COMPLEX.
     #: The op that replaces this one where all inputs are bools, or what to write for bools if it

@@ -37,7 +37,7 @@ class LazySignature(Signature):
     """A ``__signature__``, made at its first use from the function's attribute `signature`."""
 
     __slots__ = ("_function",)
-    return_annotation = Signature.empty
+    return_annotation: Any = Signature.empty
 
     def __init__(self, function: Any) -> None:
         self._function = function

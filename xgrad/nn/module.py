@@ -27,7 +27,7 @@ class Edits:
     number = 0
 
 
-edits = Edits()
+edits: Edits = Edits()
 
 
 class Module(CallableModule, ComputedAttributes):

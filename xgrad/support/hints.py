@@ -207,7 +207,7 @@ NAMES: dict[str, dict[str, str]] = {
 
 #: Keywords of PyTorch, NumPy and the standard, with their counterparts in functions of xgrad, which
 #: have the standard's, and in methods, some of which have PyTorch's.
-KEYWORDS = {
+KEYWORDS: dict[str, Any] = {
     "axes": ("axis", "dim", "dims"),
     "axis": ("dim", "dims"),
     "dim": ("axis", "dims", "axes"),
