@@ -227,7 +227,7 @@ def test_picture_needs_pillow(run, trained, monkeypatch):
 @pytest.mark.parametrize(
     ("folder", "options", "message"),
     [
-        ("nowhere", "", "expected a folder that `xgrad train` wrote, got nowhere: [Errno 2]"),
+        ("nowhere", "", "expected a folder that `xgrad train` wrote, got nowhere: no such folder"),
         (
             "copied",
             "--index 360",
