@@ -9,7 +9,7 @@
 #   make test-cuda-without-gpu  the tests of the device cuda, with the real CuPy and CUDA emulated on the host
 #   make test-sanitized  the tests of native kernels with the sanitizers of the C compiler, and warnings as errors
 #   make test-extras  the wheel with combinations of extras, each in an environment of its own
-#   make docs         the site, in build/site, without a warning or a dead link; make docs-serve shows it on http://localhost:8000
+#   make docs         the site, in build/site, without a warning or a dead link, laid out in Chromium; make docs-serve shows it
 #   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
 #   make gpu-check    checks and measurements on a GPU, in ten minutes; called again, it continues
 #   make conformance  the array API standard's own suite, of which SUITE=FOLDER is a checkout
@@ -116,6 +116,7 @@ docs:
 with-docs: $(call has,docs)
 	rm -rf build/site build/doctrees
 	$(RUN) -m sphinx --quiet --fail-on-warning -j auto -c docs -d build/doctrees . build/site $(ARGS)
+	$(RUN) docs/sphinx/layout.py build/site
 	$(RUN) docs/sphinx/links.py build/site
 
 docs-serve: docs
