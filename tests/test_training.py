@@ -348,7 +348,7 @@ def test_progress_of_samples_without_a_number_is_shown(
     t = trainer(callbacks=[training.Progress()])
     t.train_loader = DataLoader(Stream(t.train_loader.dataset), 16)
     t.fit(1)
-    assert ("epoch 1/1: 16/? samples, loss " in capsys.readouterr().err) == (not tqdm)
+    assert ("epoch 1/1: 16/? samples, train: loss " in capsys.readouterr().err) == (not tqdm)
 
 
 @pytest.mark.parametrize("capture", [False, True])
