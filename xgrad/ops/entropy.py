@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import kernel
 
@@ -29,7 +30,7 @@ def _xlog_by_y(g: Any, xp: Any, x: Any, y: Any, pole: int) -> Any:
     lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log, 0),
     lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, 0),
 )
-def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
+def xlogy(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return ``x * log(y)``, which is 0 where `x` is 0, for any `y` but NaN.
 
     Parameters
@@ -73,7 +74,7 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log1p, -1),
     lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, -1),
 )
-def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
+def xlog1py(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return ``x * log(1 + y)``, which is 0 where `x` is 0, for any `y` but NaN.
 
     The result is exact for small `y`.
@@ -116,7 +117,7 @@ def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: -g * (xp.log(x) + 1))
-def entr(xp: Any, x: Any, /) -> Any:
+def entr(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return ``-x * log(x)``, which is 0 at 0 and minus infinity below.
 
     Parameters
@@ -191,7 +192,7 @@ def _rel_entr_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 1), _rel_entr_y)
-def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
+def rel_entr(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return ``x * log(x / y)``, the terms of the relative entropy of one distribution to another.
 
     The result is 0 where `x` is 0 and `y` is not negative. Elsewhere, it is infinite unless `x` and
@@ -244,7 +245,7 @@ def _kl_div_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 0), _kl_div_y)
-def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
+def kl_div(xp: Any, x: ArrayLike, y: ArrayLike, /) -> Any:
     r"""Return ``x * log(x / y) - x + y``, the terms of the Kullback-Leibler divergence.
 
     No term is negative. The result is `y` where `x` is 0 and `y` is not negative. Elsewhere, it is
@@ -291,7 +292,7 @@ def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
 
 
 @kernel(lambda g, xp, x: g / (1 + xp.exp(x)))
-def log_expit(xp: Any, x: Any, /) -> Any:
+def log_expit(xp: Any, x: ArrayLike, /) -> Any:
     r"""Return the logarithm of `expit`, without overflow or loss of small probabilities.
 
     Parameters

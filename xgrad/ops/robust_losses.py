@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.core.arguments import ArrayLike
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import kernel
 
@@ -20,7 +21,7 @@ def _huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
 
 
 @kernel(_huber_delta, _huber_residual)
-def huber(xp: Any, delta: Any, r: Any, /) -> Any:
+def huber(xp: Any, delta: ArrayLike, r: ArrayLike, /) -> Any:
     r"""Return Huber's loss of residuals `r`: half the square up to `delta`, and linear beyond.
 
     Where `delta` is negative, the loss is infinite.
@@ -89,7 +90,7 @@ def _pseudo_huber_residual(g: Any, xp: Any, delta: Any, r: Any) -> Any:
 
 
 @kernel(_pseudo_huber_delta, _pseudo_huber_residual)
-def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
+def pseudo_huber(xp: Any, delta: ArrayLike, r: ArrayLike, /) -> Any:
     r"""Return delta**2 * (sqrt(1 + (r / delta)**2) - 1), a smooth form of Huber's loss.
 
     It is linear for residuals `r` beyond `delta`.
