@@ -6,14 +6,20 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import xgrad
 from helpers import override
+from xgrad import Device
 from xgrad.backend.threads import blas_libraries
 from xgrad.cli.models import make_model
+from xgrad.cli.settings import settings
 from xgrad.cli.threads import WORTH_THREADS, largest_product, threads_for, variable
+from xgrad.cli.train import parser
+from xgrad.cli.training_run import TrainingRun
+from xgrad.data import digits
 
 FAST = ("train digits --hidden 16 --batch-size 64 --epochs 1 --device cpu").split()
 
@@ -38,6 +44,16 @@ def test_largest_product_is_that_of_a_layer(model, side, hidden, product):
     assert largest_product(network, xgrad.zeros((1, side * side)), 1) == product
     assert largest_product(network, xgrad.zeros((1, side * side)), 128) == 128 * product
     assert network.training
+
+
+def test_process_of_several_has_its_part_of_a_batch():
+    data, device = digits(), Device("cpu")
+    options = settings(parser().parse_args(FAST[1:]), data, device)
+    trainer = SimpleNamespace(model=make_model("mlp", (8, 8), 10, (16,), "relu", 0.0))
+    for size, batch in ((1, 64), (3, 22)):
+        ranks = SimpleNamespace(rank=0, size=size)
+        training = TrainingRun(options, data, device, Path("out"), True, ranks)
+        assert training.largest_product(trainer) == batch * 64 * 16
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ class UsageError(Exception):
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises `UsageError`.
 
-    Help texts name defaults themselves, since those of many options depend on other options.
+    Help texts name defaults themselves, since many defaults depend on other options.
     """
 
     def __init__(self, command: str, arguments: str, description: str, epilog: str = "") -> None:

@@ -50,8 +50,8 @@ def parser() -> Parser:
         "train",
         "[dataset]",
         "Train a network on small images, such as handwritten digits.",
-        "Defaults are for the MLP and its default optimizer; docs/command_line.md has those of the"
-        " other networks and optimizers.",
+        "Defaults are for the MLP and its default optimizer; for other networks and optimizers, see"
+        " docs/command_line.md.",
     )
     top.add_argument(
         "dataset",

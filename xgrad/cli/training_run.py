@@ -308,9 +308,12 @@ class TrainingRun(Callback):
         return [*filter(None, lines)]
 
     def largest_product(self, trainer: Trainer) -> int:
-        """Return the multiply-adds of the largest product of weights with a batch."""
-        row = self.train.tensors[0][:1]
-        return largest_product(trainer.model, row, self.options.batch_size)
+        """Return the multiply-adds of the largest product of weights with a batch.
+
+        Of several processes, each computes with its part of the batch.
+        """
+        row, processes = self.train.tensors[0][:1], self.ranks.size if self.ranks else 1
+        return largest_product(trainer.model, row, -(-self.options.batch_size // processes))
 
     def say(self, text: str) -> None:
         """Print a line unless the run is quiet."""
