@@ -424,7 +424,7 @@ def abs_(self: Tensor) -> Tensor:
 def add_(self: Tensor, other: ArrayLike, *, alpha: Scalar = 1) -> Tensor:
     """Add `other`, times the number `alpha`, to this tensor, and return it.
 
-    The parameters are those of `add`.
+    The parameters are as in `add`.
     """
     op = elementwise.add if alpha == 1 else partial(add, alpha=alpha)
     return writing.update(self, op, other)
@@ -433,7 +433,7 @@ def add_(self: Tensor, other: ArrayLike, *, alpha: Scalar = 1) -> Tensor:
 def clamp_(self: Tensor, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """Limit the elements to at least `min` and at most `max`, and return this tensor.
 
-    The parameters are those of `clamp`.
+    The parameters are as in `clamp`.
     """
     return writing.update(self, lambda x, bounds: elementwise.clip(x, *bounds), (min, max))
 
@@ -441,7 +441,7 @@ def clamp_(self: Tensor, min: ArrayLike | None = None, max: ArrayLike | None = N
 def div_(self: Tensor, other: ArrayLike, *, rounding_mode: str | None = None) -> Tensor:
     """Divide this tensor, round the quotient as `div` does, and return it.
 
-    The parameters are those of `div`.
+    The parameters are as in `div`.
     """
     return writing.update(self, partial(div, rounding_mode=rounding_mode), other)
 
@@ -485,7 +485,7 @@ def _updated(x: Tensor, method: Any, *args: Any, **options: Any) -> Tensor:
 def addcmul_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """Add the product of two tensors, times a number, to this tensor, and return it.
 
-    The parameters are those of `addcmul`.
+    The parameters are as in `addcmul`.
     """
     return _updated(self, addcmul, tensor1, tensor2, value=value)
 
@@ -493,7 +493,7 @@ def addcmul_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
 def addcdiv_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """Add the quotient of two tensors, times a number, to this tensor, and return it.
 
-    The parameters are those of `addcdiv`.
+    The parameters are as in `addcdiv`.
     """
     return _updated(self, addcdiv, tensor1, tensor2, value=value)
 
@@ -503,7 +503,7 @@ def addmm_(
 ) -> Tensor:
     """Give this tensor the value of `addmm`, and return it.
 
-    The parameters are those of `addmm`.
+    The parameters are as in `addmm`.
     """
     return _updated(self, addmm, mat1, mat2, beta=beta, alpha=alpha)
 
@@ -511,7 +511,7 @@ def addmm_(
 def clamp_min_(self: Tensor, min: ArrayLike) -> Tensor:
     """Limit the elements to at least `min`, and return this tensor.
 
-    The parameters are those of `clamp_min`.
+    The parameters are as in `clamp_min`.
     """
     return _updated(self, clamp_min, min)
 
@@ -519,7 +519,7 @@ def clamp_min_(self: Tensor, min: ArrayLike) -> Tensor:
 def clamp_max_(self: Tensor, max: ArrayLike) -> Tensor:
     """Limit the elements to at most `max`, and return this tensor.
 
-    The parameters are those of `clamp_max`.
+    The parameters are as in `clamp_max`.
     """
     return _updated(self, clamp_max, max)
 
@@ -532,7 +532,7 @@ def fmod_(self: Tensor, other: ArrayLike) -> Tensor:
 def lerp_(self: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Add `weight` times the difference from `end` to this tensor, and return it.
 
-    The parameters are those of `lerp`.
+    The parameters are as in `lerp`.
     """
     return _updated(self, lerp, end, weight)
 
@@ -542,7 +542,7 @@ def nan_to_num_(
 ) -> Tensor:
     """Replace NaNs and infinities by numbers, and return this tensor.
 
-    The parameters are those of `nan_to_num`.
+    The parameters are as in `nan_to_num`.
     """
     return _updated(self, nan_to_num, nan, posinf, neginf)
 

@@ -580,7 +580,7 @@ def scatter_(
 ) -> Tensor:
     """Write elements of `src`, or a number, at indices along an axis; return this tensor.
 
-    The parameters are those of `scatter`.
+    The parameters are as in `scatter`.
     """
     key, new = along_axis("scatter_", self, dim, index, source_of("scatter_", src, value))
     return assign(self, key, new)
@@ -590,7 +590,7 @@ def scatter_(
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Add elements of `src` at indices along an axis, and return this tensor.
 
-    The parameters are those of `scatter_add`.
+    The parameters are as in `scatter_add`.
     """
     return writing.update(self, lambda x, src: scatter_add(x, dim, index, src), src)
 
@@ -601,7 +601,7 @@ def index_add_(
 ) -> Tensor:
     """Add slices of `source`, times `alpha`, at indices along an axis; return this tensor.
 
-    The parameters are those of `index_add`.
+    The parameters are as in `index_add`.
     """
     return writing.update(self, lambda x, y: index_add(x, dim, index, y, alpha=alpha), source)
 
@@ -610,7 +610,7 @@ def index_add_(
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Write slices of `source` at indices along an axis, and return this tensor.
 
-    The parameters are those of `index_copy`.
+    The parameters are as in `index_copy`.
     """
     return assign(self, *_slices_and_source("index_copy_", self, dim, index, source))
 
@@ -619,7 +619,7 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: ArrayLike) -> Tensor:
     """Write a number to the slices at indices along an axis, and return this tensor.
 
-    The parameters are those of `index_fill`.
+    The parameters are as in `index_fill`.
     """
     key = _slices("index_fill_", self, dim, index)
     return assign(self, key, _fill_value("index_fill_", value))

@@ -494,7 +494,7 @@ def new_full(
     fill_value : scalar
         The value of each element.
     **options
-        Options of `xgrad.full`: ``dtype`` and ``device``, by default those of this tensor, and
+        Options of `xgrad.full`: ``dtype`` and ``device``, by default as in this tensor, and
         ``requires_grad``.
     """
     return creation.full(
@@ -510,7 +510,7 @@ def new_ones(self: Tensor, *size: int | Sequence[int], **options: Any) -> Tensor
     *size : int or tuple of int
         The shape.
     **options
-        Options of `xgrad.ones`: ``dtype`` and ``device``, by default those of this tensor, and
+        Options of `xgrad.ones`: ``dtype`` and ``device``, by default as in this tensor, and
         ``requires_grad``.
     """
     return creation.ones(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
@@ -524,7 +524,7 @@ def new_zeros(self: Tensor, *size: int | Sequence[int], **options: Any) -> Tenso
     *size : int or tuple of int
         The shape.
     **options
-        Options of `xgrad.zeros`: ``dtype`` and ``device``, by default those of this tensor, and
+        Options of `xgrad.zeros`: ``dtype`` and ``device``, by default as in this tensor, and
         ``requires_grad``.
 
     Examples
