@@ -1,10 +1,28 @@
-"""Check of figures of matplotlib: labels, legends and bars that overlap or are cut off."""
+"""Checks of pictures: contrast of colours; in matplotlib, overlaps and parts that are cut off."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from typing import Any
+
+
+def luminance(color: str) -> float:
+    """Return the relative luminance of a colour such as #3d86e0 or #fff.
+
+    The guidelines for the accessibility of web content define it.
+    """
+    digits = color.lstrip("#")
+    digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return sum(w * x for w, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, from 1 to 21."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def flaws(figure: Any) -> list[str]:

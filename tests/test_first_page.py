@@ -1,4 +1,4 @@
-"""What a reader meets first: links, extras and drawings of the README and of the first pages."""
+"""What a reader meets first: extras, printed errors and drawings of the README and first pages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import xgrad
+from legibility import contrast
 from xgrad.capture import CaptureError
 
 ROOT = Path(__file__).parents[1]
@@ -22,25 +23,6 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 
 def read(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
-
-
-def anchors(text: str) -> set[str]:
-    """Return the anchors of the headings of a Markdown file, as GitHub makes them."""
-    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def test_links_of_the_readme_lead_to_files_and_headings() -> None:
-    """The site has no README, so its build does not check them."""
-    text = read("README.md")
-    links = re.findall(r"\]\((?!https:)([^)\s]+)\)", text) + re.findall(r'src="([^"]+)"', text)
-    assert len(links) > 20
-    for link in links:
-        path, _, anchor = link.partition("#")
-        target = ROOT / (path or "README.md")
-        assert target.is_file(), link
-        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/install.md"])
@@ -128,20 +110,6 @@ def test_answers_on_gradients_names_and_captured_steps_hold() -> None:
     scale["k"] = 3.0
     with pytest.raises(CaptureError):
         step(xgrad.ones(1))
-
-
-def luminance(color: str) -> float:
-    """Return the relative luminance of a color such as #3d86e0."""
-    digits = color.lstrip("#")
-    digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
-    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_texts_of_the_drawing_stand_on_boxes_of_their_own_color() -> None:

@@ -19,6 +19,7 @@ FOLDERS = ("xgrad", "backends", "tests", "benchmarks", "examples", "docs", ".git
 GENERATED = "docs/reference/"  # pages that the build of the site writes
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"^```\{image\} (\S+)", re.MULTILINE)
+ATTRIBUTE = re.compile(r'<[^>]*\b(?:src|srcset|href)="([^"]+)"')
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -64,7 +65,7 @@ def anchors(page: Path) -> set[str]:
 def dead_links(page: Path) -> list[str]:
     """Return the links of a page to files and headings that do not exist."""
     text = page.read_text(encoding="utf-8")
-    links = LINK.findall(text_of(page)) + PICTURE.findall(text)
+    links = LINK.findall(text_of(page)) + ATTRIBUTE.findall(text_of(page)) + PICTURE.findall(text)
     dead = []
     for link in links:
         name, _, anchor = link.partition("#")
@@ -91,10 +92,10 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# One `heading` here\n[a](#one-heading-here) [b](#another) [c](gone.md) [d](page.md#x)\n"
-        "```python\nx[0](gone.py)\n```\n```{note}\n[e](gone.py)\n```\n"
+        '```python\nx[0](gone.py)\n```\n```{note}\n[e](gone.py)\n```\n<img src="no.svg">\n'
         "```{toctree}\n:hidden:\npage\nmissing\n```\n"
     )
-    assert dead_links(page) == ["#another", "gone.md", "page.md#x", "gone.py", "missing"]
+    assert dead_links(page) == ["#another", "gone.md", "page.md#x", "gone.py", "no.svg", "missing"]
 
 
 def test_pages_that_sources_name_exist() -> None:

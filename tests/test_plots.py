@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import plots, report
 from benchmarks.report import Table
-from legibility import flaws
+from legibility import contrast, flaws
 from xgrad.support import plotting
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'xgrad[cli]'")
@@ -100,17 +100,8 @@ def test_xgrad_has_one_colour_and_bold_labels() -> None:
     assert [text.get_text() for text in axes.texts] == ["1", "1", "1"]
 
 
-def luminance(color: str) -> float:
-    """Return the relative luminance of a colour, as the guidelines for web content define it."""
-    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
-    return sum(factor * x for factor, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
 @pytest.mark.parametrize("page", ["#ffffff", "#131416"])
 def test_colours_have_contrast_with_light_and_dark_pages(page: str) -> None:
     assert plotting.STYLE["figure.facecolor"] == plotting.STYLE["savefig.facecolor"] == "none"
     for color in (plotting.INK, plotting.FAILED, *plotting.COLORS, *plotting.OTHERS):
-        high, low = sorted([luminance(color), luminance(page)], reverse=True)
-        contrast = (high + 0.05) / (low + 0.05)
-        assert contrast >= (4 if color == plotting.INK else 3), color
+        assert contrast(color, page) >= (4 if color == plotting.INK else 3), color
