@@ -70,6 +70,6 @@ html_static_path = ["static"]
 html_css_files = ["site.css", "math.css"]
 html_math_renderer = "mathml"
 html_extra_path = ["root"]  # what stands at the root of the site
-html_search_scorer = "static/search_order.js"
+html_search_scorer = str(Path(__file__).parent / "static/search_order.js")
 html_copy_source = html_show_sphinx = False
 pygments_style, pygments_dark_style = "default", "monokai"

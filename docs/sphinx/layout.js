@@ -70,10 +70,14 @@ function ratio(one, other) {
 }
 
 /** Return what an element stands on: the backgrounds of the boxes around it, from outside in. */
-function background(element, page) {
-  const around = element.parentElement ? background(element.parentElement, page) : page;
-  const own = channels(getComputedStyle(element).backgroundColor);
-  return own[3] ? blend(own, around) : around;
+function background(element, page, known) {
+  if (!element) return page;
+  if (!known.has(element)) {
+    const around = background(element.parentElement, page, known);
+    const own = channels(getComputedStyle(element).backgroundColor);
+    known.set(element, own[3] ? blend(own, around) : around);
+  }
+  return known.get(element);
 }
 
 /** The contrast that texts need by WCAG's level AA, and large ones. A drawing has one color for light
@@ -81,9 +85,9 @@ function background(element, page) {
 const CONTRAST = { text: 4.5, large: 3, drawn: 4 };
 
 /** Return what a text of a drawing stands on: the last shape drawn below its middle. */
-function drawnBelow(text, page) {
+function drawnBelow(text, page, known) {
   const drawing = text.ownerSVGElement;
-  let below = drawing.parentElement ? background(drawing.parentElement, page) : page;
+  let below = background(drawing.parentElement, page, known);
   const box = text.getBoundingClientRect();
   for (const shape of drawing.querySelectorAll("path, rect, circle, ellipse, polygon")) {
     if (!(shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING)) break;
@@ -101,6 +105,7 @@ function drawnBelow(text, page) {
 function contrastFaults(page) {
   const faults = new Map();
   const seen = new Set();
+  const known = new Map();
   const texts = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const element = texts.currentNode.parentElement;
@@ -110,7 +115,7 @@ function contrastFaults(page) {
     if (element.closest("script, style, title, desc, metadata, [aria-hidden=true]")) continue;
     const style = getComputedStyle(element);
     const isDrawn = element instanceof SVGElement;
-    const below = isDrawn ? drawnBelow(element, page) : background(element, page);
+    const below = (isDrawn ? drawnBelow : background)(element, page, known);
     const [r, g, b, alpha] = channels(isDrawn ? style.fill : style.color);
     const color = blend([r, g, b, alpha * style.opacity], below);
     const size = parseFloat(style.fontSize);
@@ -132,7 +137,9 @@ function setTheme(theme) {
 
 /** Return the addresses of the drawings of the page, and the widths at which they are shown. */
 function drawings() {
-  const shown = [...document.images].filter((image) => image.src.endsWith(".svg"));
+  const shown = [...document.images].filter(
+    (image) => image.src.endsWith(".svg") && image.naturalWidth,
+  );
   return shown.map((image) => [image.src, image.getBoundingClientRect().width]);
 }
 
