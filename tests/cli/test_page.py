@@ -104,7 +104,7 @@ def test_defaults_of_the_page_are_those_of_the_code():
 
 
 def test_page_states_the_rule_of_threads():
-    assert WORTH_THREADS == 2e8 and "fewer than 2·10⁸ multiply-adds" in PAGE
+    assert WORTH_THREADS == 1e7 and "fewer than 10⁷ multiply-adds" in PAGE
     assert {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} <= set(VARIABLES)
 
 

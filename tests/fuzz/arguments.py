@@ -24,7 +24,7 @@ from typing import Any
 import xgrad.cli.info
 import xgrad.cli.parity
 import xgrad.cli.report
-from xgrad.cli import COMMANDS, main, train
+from xgrad.cli import COMMANDS, main
 from xgrad.cli.training_run import TrainingRun
 from xgrad.data import mirrors
 from xgrad.training import Trainer
@@ -120,7 +120,7 @@ class TooSlowError(BaseException):
 
 def one_step(self: TrainingRun, trainer: Trainer) -> int:
     """Take a step on few images, in place of the run."""
-    self.say(self.headline(trainer))
+    self.say("\n".join(self.headlines(trainer)))
     trainer.train_step(*self.train[:4], *trainer.totals)
     return 0
 
@@ -175,7 +175,7 @@ def prepared() -> dict[str, list[str]]:
     report = xgrad.cli.info.gather()
     TrainingRun.run = one_step  # type: ignore[method-assign]
     xgrad.cli.parity.compare = end
-    xgrad.cli.report.as_html = lambda runs: ""  # type: ignore[assignment]
+    xgrad.cli.report.as_html = lambda runs, command: ""  # type: ignore[assignment]
     xgrad.cli.info.gather = lambda every=False: report
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, too_slow)
@@ -265,7 +265,7 @@ def check(seed: int) -> str:
         )
     finally:
         signal.alarm(0)
-        train.set_num_threads(1)
+        xgrad.set_num_threads(1)
         for name in ("runs", "out", "new", "new.json", "new.html"):
             shutil.rmtree(name, ignore_errors=True)
             Path(name).unlink(missing_ok=True)

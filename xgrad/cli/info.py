@@ -17,8 +17,7 @@ from xgrad.backend.devices import LISTED, device_types, in_use
 from xgrad.backend.registry import PlugInErrors, backend_class, device_count, open_backend
 from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
-from xgrad.data import DataError, mnist
-from xgrad.data.image_files import FilesNotFoundError
+from xgrad.data import DataError, DataNotFoundError, mnist
 from xgrad.support.units import size
 from xgrad_numpy.native import library
 
@@ -143,10 +142,11 @@ def gather(every: bool = False) -> dict[str, Any]:
         images = mnist(download=False)
         source = os.environ.get("XGRAD_DATA") or "the user's cache"
         data = f"{len(images.train)} training and {len(images.test)} test images, found in {source}"
-    except FilesNotFoundError as error:
-        data = f"not found in {error.folders[-1]}"
     except (DataError, OSError) as error:
-        data = f"not usable: {str(error).partition(';')[0]}"
+        if isinstance(error, DataNotFoundError) and error.folders:
+            data = f"not found in {error.folders[-1]}"
+        else:
+            data = f"not usable: {str(error).partition(';')[0]}"
     return {
         "versions": versions(),
         "platform": platform.platform(),

@@ -11,7 +11,6 @@ from xgrad.backend.device import Device
 from xgrad.cli.arguments import UsageError
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.catalog import SETS
-from xgrad.data.image_files import FilesNotFoundError
 from xgrad.data.images import PUBLISHED
 
 DATASETS = ("digits", *PUBLISHED)
@@ -42,7 +41,7 @@ def open_device(name: str) -> Device:
 
 def not_found(name: str, error: Exception) -> UsageError:
     """Return the error for an image set that cannot be read, with what to do if it is missing."""
-    if not isinstance(error, FilesNotFoundError):
+    if not isinstance(error, DataNotFoundError) or not error.folders:
         return UsageError(f"{error}; or `xgrad train digits`")
     known, root = SETS[name], error.folders[-1]
     files = tuple(known.digests) if error.failures else error.missing

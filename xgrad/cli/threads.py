@@ -12,8 +12,8 @@ from xgrad import nn
 from xgrad.backend.threads import blas_libraries, get_num_threads, set_num_threads
 from xgrad.cli.arguments import UsageError
 
-#: Multiply-adds of a matrix product that is worth more than one thread: 5 ms on one thread.
-WORTH_THREADS = 2 * 10**8
+#: Multiply-adds of a matrix product that is worth more than one thread.
+WORTH_THREADS = 10**7
 
 
 def largest_product(model: nn.Module, row: xgrad.Tensor, batch_size: int) -> int:
@@ -35,13 +35,13 @@ def threads_for(product: int, most: int) -> int:
 
     `product` is the number of multiply-adds of its largest product.
     """
-    # Measured by `python -m benchmarks threads --repeats 3 --seconds 0.25` on two cores of an AMD
-    # EPYC that some 20 processes shared. Time with one thread by the time with two, by the largest
-    # product: 0.04 (2e6), 0.34 (3e7, LeNet), 0.06 and 0.16 (5e7, an MLP and a ViT), 0.18 (1e8),
-    # 0.87 (2e8), 0.61 (5e8), 0.75 (2e9); beside one busy process more for each core 0.42, 0.22,
-    # 0.07 and 0.15, 0.31, 0.82, 0.41, 0.95. A thread that waits for another one, which does not
-    # run, loses a time slice of the system, milliseconds: a small product takes less.
-    # On idle cores, two threads gain little in small networks: docs/explanation/performance.md.
+    # `python -m benchmarks threads` on two cores of an AMD EPYC: time with one thread divided by
+    # the time with two, by the largest product, on idle cores 1.45 with quartiles from 0.62 (2e6),
+    # 1.63 (3e7, LeNet), 1.84 (5e7, the default network on MNIST), 1.57 (1e8), 1.82 (2e9); beside a
+    # busy process for each core 0.73, 1.07, 1.07, 0.85, 1.25; beside some 20 processes 0.04, 0.34,
+    # 0.06, 0.18, 0.75. A thread that waits for another one, which does not run, loses a time slice
+    # of the system, milliseconds, as often as there are products. Small networks gain least from
+    # the second thread and lose most; from LeNet on, two threads pay on idle cores.
     return 1 if product < WORTH_THREADS else most
 
 

@@ -6,6 +6,8 @@ import math
 import os
 import struct
 import zlib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,28 @@ class DataError(ValueError):
 
 
 class DataNotFoundError(DataError, FileNotFoundError):
-    """Raised if a data file or data set is not found."""
+    """Raised if a data file or data set is not found.
+
+    Attributes
+    ----------
+    missing : tuple of str
+        The names of the missing files of a published image set; empty for other data.
+    folders : tuple of Path
+        The folders that were searched for them; the last one contains the others.
+    failures : tuple of str
+        The address of each mirror that was tried, and why it failed.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        missing: Sequence[str] = (),
+        folders: Sequence[Path] = (),
+        failures: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.missing, self.folders = tuple(missing), tuple(folders)
+        self.failures = tuple(failures)
 
 
 def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:

@@ -20,27 +20,6 @@ from xgrad.support.files import read
 ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
 
 
-class FilesNotFoundError(DataNotFoundError):
-    """Raised if files of a published image set are not found.
-
-    Attributes
-    ----------
-    missing : tuple of str
-        The names of the files.
-    folders : tuple of Path
-        The folders that were searched; the last one contains the others.
-    failures : tuple of str
-        The address of each mirror that was tried, and why it failed.
-    """
-
-    def __init__(
-        self, message: str, missing: Sequence[str], folders: Sequence[Path], failures: Sequence[str]
-    ) -> None:
-        super().__init__(message)
-        self.missing, self.folders = tuple(missing), tuple(folders)
-        self.failures = tuple(failures)
-
-
 def read_arrays(
     name: str, folder: str | os.PathLike[str] | None, download: bool
 ) -> list[npt.NDArray[Any]]:
@@ -167,13 +146,13 @@ def _cache() -> Path:
 
 def _not_found(
     known: ImageSet, missing: Sequence[str], folders: Sequence[Path], failures: Sequence[str] = ()
-) -> FilesNotFoundError:
+) -> DataNotFoundError:
     tried = f", nor at a mirror ({'; '.join(failures)})" if failures else ""
     form = (
         "each as it is or with .gz" if not missing[0].endswith((".gz", ".zip")) else "as published"
     )
     archive = f", or {known.archive}, which has them" if known.archive else ""
-    return FilesNotFoundError(
+    return DataNotFoundError(
         f"{known.title}: files not found: {', '.join(missing)} ({form}){archive}, in"
         f" {', '.join(map(str, folders))}{tried}; set XGRAD_DATA to a folder that holds the files,"
         " or let them be downloaded (with network, download=True, and neither a folder nor"
