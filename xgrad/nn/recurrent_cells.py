@@ -135,7 +135,9 @@ class RecurrentWeights(Module):
     def _states(self, given: Any, shapes: list[tuple[int, ...]], x: Tensor) -> States:
         """Return the states before the first step, by default zeros."""
         if given is None:
-            return [zeros(shape, device=x.device, dtype=x.dtype) for shape in shapes]
+            # One tensor for states of one shape, which nothing writes to: each is a launch on a GPU.
+            first = {shape: zeros(shape, device=x.device, dtype=x.dtype) for shape in {*shapes}}
+            return [first[shape] for shape in shapes]
         return [self._state("hx", given, shapes[0], x)]
 
     def _state(self, name: str, state: Any, shape: tuple[int, ...], x: Tensor) -> Tensor:
