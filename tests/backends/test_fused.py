@@ -95,7 +95,8 @@ def rule_of(name: str) -> Callable[..., Any]:
     """Return the generic rule that a kernel replaces."""
     if name in OVERRIDABLE:
         return OVERRIDABLE[name].generic
-    op = getattr(class_losses, f"_{name}", None) or getattr(xgrad.ops, name)
+    private = [getattr(module, f"_{name}", None) for module in (class_losses, softmaxes)]
+    op = next(filter(None, [*private, getattr(xgrad.ops, name, None)]))
     return op.function.forward  # type: ignore[no-any-return]
 
 

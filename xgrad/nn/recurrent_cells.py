@@ -135,7 +135,7 @@ class RecurrentWeights(Module):
     def _states(self, given: Any, shapes: list[tuple[int, ...]], x: Tensor) -> States:
         """Return the states before the first step, by default zeros."""
         if given is None:
-            # One tensor for states of one shape, which nothing writes to: each is a launch on a GPU.
+            # One tensor for states of one shape, which nothing writes to: each is a launch on GPUs.
             first = {shape: zeros(shape, device=x.device, dtype=x.dtype) for shape in {*shapes}}
             return [first[shape] for shape in shapes]
         return [self._state("hx", given, shapes[0], x)]
