@@ -2,7 +2,8 @@
 
 Each page is opened at three widths, light and dark. It fails where an element is wider than its
 column or cut off, where a text has too little contrast with what it stands on, and where a picture
-is not loaded. Code, tables and formulas scroll in their own box on phones only.
+is not loaded. Code, tables and formulas scroll in their own box on phones only, outputs of
+notebooks everywhere.
 
 It needs playwright (``pip install playwright``), and Chromium or Chrome on the path or in the
 environment variable ``CHROMIUM``; where one is missing, it says so and checks nothing.
