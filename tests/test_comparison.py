@@ -166,7 +166,7 @@ RATIOS = {
 
 
 def ratios(result: str, row: str) -> list[float]:
-    """Return the medians of a row of ratios: the times of a peer over those of xgrad."""
+    """Return the medians of a row of ratios: the times of a peer by the times of xgrad."""
     file = ROOT / "benchmarks" / "results" / f"{result}.json"
     tables = json.loads(file.read_text(encoding="utf-8"))["tables"]
     (cells,) = [table["cells"] for table in tables if table["title"].startswith("Ratios")]
@@ -220,7 +220,7 @@ def test_figures_of_a_page_are_those_of_the_results(page: str) -> None:
 
 
 def test_figures_of_the_page_on_performance_are_those_of_the_results() -> None:
-    """Those of steps on the first of the two CPUs; the others are older than the results."""
+    """Figures of steps on the first of the two CPUs; other figures are older than the results."""
     text = " ".join(
         (ROOT / "docs" / "explanation" / "performance.md").read_text(encoding="utf-8").split()
     )
